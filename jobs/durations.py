@@ -1,0 +1,35 @@
+"""Durations as people write them: "60s", "10 min", "500ms", "7d", or a number of seconds."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+_LONGEST = 100 * 366 * 86400.0
+
+
+def parse_duration(value: Any) -> float:
+    """Seconds named by `value`: a number of seconds, a timedelta, or text such as "60s" or "10 min".
+
+    Raises ValueError with the accepted forms when it is none of these, is negative or exceeds a century.
+    """
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = float(value)
+    else:
+        match = _PATTERN.fullmatch(value) if isinstance(value, str) else None
+        unit = match.group(2).lower() or "s" if match else ""
+        if match is None or unit not in _UNITS:
+            raise ValueError('expected a duration such as "60s", "10 min", "500ms", "7d" or a number of seconds')
+        seconds = float(match.group(1)) * _UNITS[unit]
+    if not 0 <= seconds <= _LONGEST:
+        raise ValueError("expected a duration between 0 and 100 years")
+    return seconds
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration), PlainSerializer(lambda s: f"{s:g}s")]
+"""Seconds as a float, read from any form that `parse_duration` takes."""

@@ -1,0 +1,37 @@
+"""The tables, one file a family: columns, constraints, indexes; no behaviour."""
+
+from jobs.models.cluster import Lease, MetricsMinute, OutboxMessage, RecurringJob, Worker
+from jobs.models.flow import (
+    Circuit,
+    ConcurrencyKey,
+    ConcurrencySlot,
+    JobDependency,
+    KnownType,
+    Pause,
+    Queue,
+    Rate,
+)
+from jobs.models.history import DeadLetter, JobArtifact, JobAttempt, JobLog, JobStateChange
+from jobs.models.job import Job
+
+__all__ = [
+    "Circuit",
+    "ConcurrencyKey",
+    "ConcurrencySlot",
+    "DeadLetter",
+    "Job",
+    "JobArtifact",
+    "JobAttempt",
+    "JobDependency",
+    "JobLog",
+    "JobStateChange",
+    "KnownType",
+    "Lease",
+    "MetricsMinute",
+    "OutboxMessage",
+    "Pause",
+    "Queue",
+    "Rate",
+    "RecurringJob",
+    "Worker",
+]

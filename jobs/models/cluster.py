@@ -1,0 +1,159 @@
+"""The cluster: workers, leases, recurring jobs, the outbox, metrics by the minute."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jobs.models.base import NAME_100, NAME_200, check, table
+from jobs.models.job import Job
+
+
+class Worker(models.Model):
+    """A worker process, from its start to its end; a restarted one is another row."""
+
+    id = models.UUIDField(primary_key=True)
+    name = models.TextField()
+    host = models.TextField()
+    boot_id = models.TextField()
+    pid_namespace = models.TextField()
+    pid = models.IntegerField()
+    pid_started = models.TextField(help_text="The process's start time, as the kernel counts it.")
+    version = models.TextField()
+    queues = models.JSONField(help_text="Slots by queue.")
+    types = ArrayField(models.TextField(), db_default=[])
+    state = models.TextField(db_default="Online")
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    stopped_at = models.DateTimeField(null=True)
+    problems = models.JSONField(db_default=[], help_text="What a person should know, such as modules that fail to load.")
+
+    class Meta:
+        db_table = table("workers")
+        constraints = [
+            check("workers_state_known", Q(state__in=["Online", "Draining", "Offline"])),
+            check("workers_name_not_empty", ~Q(name="")),
+            models.UniqueConstraint(
+                name="workers_one_live_identity",
+                fields=["boot_id", "pid_namespace", "pid", "pid_started"],
+                condition=~Q(state="Offline"),
+            ),
+        ]
+        indexes = [models.Index(fields=["seen_at"], name="workers_by_sign_of_life")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Lease(models.Model):
+    """Leadership by name: `holder` leads while `until` is in the future of the database's clock."""
+
+    name = models.TextField(primary_key=True)
+    holder = models.UUIDField(null=True)
+    until = models.DateTimeField()
+
+    class Meta:
+        db_table = table("leases")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RecurringJob(models.Model):
+    """A schedule. `version` grows at each write: the compare-and-set of firing."""
+
+    id = models.UUIDField(primary_key=True)
+    name = models.TextField(unique=True)
+    type = models.TextField()
+    queue = models.TextField(null=True)
+    payload = models.JSONField()
+    cron = models.TextField()
+    timezone = models.TextField(db_default="UTC")
+    enabled = models.BooleanField(db_default=True)
+    next_run_at = models.DateTimeField(null=True)
+    last_run_at = models.DateTimeField(null=True)
+    overlap = models.TextField(db_default="skip")
+    misfire = models.TextField(db_default="once")
+    source = models.TextField(db_default="manual")
+    error = models.TextField(null=True)
+    version = models.BigIntegerField(db_default=0)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = table("recurring_jobs")
+        constraints = [
+            check("recurring_type_format", Q(type__regex=NAME_200)),
+            check("recurring_queue_format", Q(queue__isnull=True) | Q(queue__regex=NAME_100)),
+            check("recurring_overlap_known", Q(overlap__in=["skip", "allow", "queue"])),
+            check("recurring_misfire_known", Q(misfire__in=["once", "skip", "all"])),
+            check("recurring_source_known", Q(source__in=["declared", "manual"])),
+        ]
+        indexes = [models.Index(fields=["next_run_at"], name="recurring_due_order", condition=Q(enabled=True))]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OutboxMessage(models.Model):
+    """A message that waits for the broker; leased by a relay until `locked_until`."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.DB_CASCADE, related_name="outbox")
+    kind = models.TextField(db_default="dispatch")
+    dispatch_id = models.UUIDField(null=True)
+    queue = models.TextField()
+    priority = models.SmallIntegerField(db_default=0)
+    body = models.JSONField(db_default={})
+    lock_id = models.UUIDField(null=True)
+    locked_until = models.DateTimeField(null=True)
+    failures = models.IntegerField(db_default=0)
+    last_error = models.TextField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = table("outbox_messages")
+        constraints = [
+            check("outbox_kind_known", Q(kind__in=["dispatch", "dead_letter"])),
+            check("outbox_dispatch_has_token", ~Q(kind="dispatch") | Q(dispatch_id__isnull=False)),
+            check("outbox_failures_not_negative", Q(failures__gte=0)),
+        ]
+        indexes = [models.Index(fields=["locked_until", "id"], name="outbox_lease_order")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.job_id}"
+
+
+class MetricsMinute(models.Model):
+    """What ended in a minute, by worker, queue and type; every chart and 24 h figure reads this.
+
+    `durations` counts executions by `jobs.metrics.BUCKETS` (one more than the bounds); sums are seconds.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    minute = models.DateTimeField()
+    worker_id = models.UUIDField(null=True)
+    queue = models.TextField()
+    type = models.TextField()
+    succeeded = models.IntegerField(db_default=0)
+    failed = models.IntegerField(db_default=0)
+    retried = models.IntegerField(db_default=0)
+    cancelled = models.IntegerField(db_default=0)
+    lost = models.IntegerField(db_default=0)
+    duration_sum = models.FloatField(db_default=0)
+    wait_sum = models.FloatField(db_default=0)
+    durations = ArrayField(models.IntegerField())
+
+    class Meta:
+        db_table = table("metrics_minute")
+        constraints = [
+            models.UniqueConstraint(
+                name="metrics_one_row", fields=["minute", "worker_id", "queue", "type"], nulls_distinct=False
+            ),
+            check(
+                "metrics_counts_not_negative",
+                Q(succeeded__gte=0, failed__gte=0, retried__gte=0, cancelled__gte=0, lost__gte=0),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.minute:%H:%M} {self.type}"

@@ -1,0 +1,176 @@
+"""Flow control: continuations, concurrency keys and their slots, pauses, circuits, rates, queues, known types."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from jobs.models.base import NAME_100, NAME_200, check, iff, table
+from jobs.models.job import Job
+
+
+class JobDependency(models.Model):
+    """`child` starts when its parents are final; `policy` says what a failed parent does to it."""
+
+    id = models.BigAutoField(primary_key=True)
+    child = models.ForeignKey(Job, on_delete=models.DB_CASCADE, related_name="dependencies", db_index=False)
+    parent = models.ForeignKey(Job, on_delete=models.DB_CASCADE, related_name="dependents")
+    policy = models.TextField(db_default="cancel")
+
+    class Meta:
+        db_table = table("job_dependencies")
+        constraints = [
+            models.UniqueConstraint(name="dependencies_one_pair", fields=["child", "parent"]),
+            check("dependencies_not_itself", ~Q(child=F("parent"))),
+            check("dependencies_policy_known", Q(policy__in=["cancel", "run"])),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.child_id} after {self.parent_id}"
+
+
+class ConcurrencyKey(models.Model):
+    """A key in use. `kind` keeps a client's key and a type's limit of the same text apart."""
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.TextField()
+    value = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = table("concurrency_keys")
+        constraints = [
+            models.UniqueConstraint(name="keys_one_value", fields=["kind", "value"]),
+            check("keys_kind_known", Q(kind__in=["key", "type"])),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value}"
+
+
+class ConcurrencySlot(models.Model):
+    """Which execution holds which slot of a key."""
+
+    id = models.BigAutoField(primary_key=True)
+    key = models.ForeignKey(ConcurrencyKey, on_delete=models.DB_CASCADE, related_name="slots", db_index=False)
+    slot = models.SmallIntegerField()
+    job = models.ForeignKey(Job, on_delete=models.DB_CASCADE, related_name="slots_held", db_index=False)
+    dispatch_id = models.UUIDField()
+    taken_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = table("concurrency_slots")
+        constraints = [
+            models.UniqueConstraint(name="slots_one_holder", fields=["key", "slot"]),
+            models.UniqueConstraint(name="slots_one_a_job", fields=["job", "key"]),
+            check("slots_number_positive", Q(slot__gte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key_id}/{self.slot}"
+
+
+class Queue(models.Model):
+    """Settings of a queue; a queue without a row has the defaults."""
+
+    name = models.TextField(primary_key=True)
+    slots = models.SmallIntegerField(null=True, help_text="Slots a worker, over its own setting.")
+    default_priority = models.SmallIntegerField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = table("queues")
+        constraints = [
+            check(
+                "queues_name_format",
+                Q(name__regex=NAME_100) & ~Q(name="dead-letter") & ~Q(name__endswith="_error"),
+            ),
+            check("queues_slots_range", Q(slots__isnull=True) | Q(slots__range=(0, 1000))),
+            check(
+                "queues_priority_range", Q(default_priority__isnull=True) | Q(default_priority__range=(-10, 10))
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Pause(models.Model):
+    """Something that is paused, by whom, why and until when (null: until somebody resumes it)."""
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.TextField()
+    value = models.TextField()
+    reason = models.TextField(db_default="")
+    paused_by = models.TextField(null=True)
+    until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = table("pauses")
+        constraints = [
+            models.UniqueConstraint(name="pauses_one_target", fields=["scope", "value"]),
+            check("pauses_scope_known", Q(scope__in=["queue", "type", "tag", "key"])),
+            check("pauses_value_not_empty", ~Q(value="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.value}"
+
+
+class Circuit(models.Model):
+    """The breaker of a type, one for the whole cluster."""
+
+    type = models.TextField(primary_key=True)
+    state = models.TextField(db_default="closed")
+    opened_at = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(null=True)
+    probe_job_id = models.UUIDField(null=True)
+    probe_deadline = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = table("circuits")
+        constraints = [
+            check("circuits_type_format", Q(type__regex=NAME_200)),
+            check("circuits_state_known", Q(state__in=["closed", "open", "half_open"])),
+            check("circuits_open_has_instant", Q(state="closed") | Q(opened_at__isnull=False)),
+            check("circuits_probe_has_deadline", iff(Q(probe_job_id__isnull=False), Q(probe_deadline__isnull=False))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.state}"
+
+
+class Rate(models.Model):
+    """How many jobs of a type started in the current window (seconds), cluster-wide."""
+
+    type = models.TextField(primary_key=True)
+    allowed = models.IntegerField()
+    window = models.FloatField()
+    window_started_at = models.DateTimeField(db_default=Now())
+    used = models.IntegerField(db_default=0)
+
+    class Meta:
+        db_table = table("rates")
+        constraints = [
+            check("rates_type_format", Q(type__regex=NAME_200)),
+            check("rates_allowed_positive", Q(allowed__gte=1, window__gt=0)),
+            check("rates_used_not_negative", Q(used__gte=0)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.used}/{self.allowed}"
+
+
+class KnownType(models.Model):
+    """A type that was seen, and when a live worker last served it."""
+
+    name = models.TextField(primary_key=True)
+    first_seen_at = models.DateTimeField(db_default=Now())
+    last_served_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = table("job_types")
+        constraints = [check("job_types_name_format", Q(name__regex=NAME_200))]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,94 @@
+"""Frozen values that pass between the worker and `jobs.transitions`: what was claimed, and how it ended."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from jobs.states import FailureKind, Outcome, Reason, State
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One execution that a worker owns: the job as it was when it was claimed, and the fencing token."""
+
+    id: UUID
+    dispatch_id: UUID
+    type: str
+    queue: str
+    payload: Any
+    slot: int
+    execution: int
+    attempts_used: int
+    max_attempts: int
+    lost_count: int
+    timeout: float | None
+    at_most_once: bool
+    claimed_at: datetime
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt that this execution is, from 1."""
+        return self.attempts_used + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInfo:
+    """What went wrong, as text that can be stored: no NUL, bounded."""
+
+    type: str
+    message: str
+    stack: str = ""
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an execution ended and what the job becomes, decided by the worker and written by `settle`.
+
+    `result` is JSON text or None; `delay` (seconds) is set when `to` is Scheduled; `duration` is in seconds, measured
+    by the worker on its own monotonic clock.
+    """
+
+    id: UUID
+    dispatch_id: UUID
+    to: State
+    outcome: Outcome
+    reason: Reason
+    counted: bool = True
+    delay: float | None = None
+    result: str | None = None
+    error: ErrorInfo | None = None
+    failure_kind: FailureKind | None = None
+    duration: float = 0.0
+    progress: int | None = None
+    stage: str | None = None
+    tries: int = 1
+    logs: tuple["LogLine", ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line that a handler wrote: its number within the execution, level, text, and seconds since the start."""
+
+    number: int
+    level: str
+    message: str
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person's act did to one job. `state` is the job's state afterwards; None says there is no such job.
+
+    `requested` marks a cancel of a running job: asked, and the worker has yet to stop. `problem` says why nothing
+    changed: "not_found", "state" or "unique_key".
+    """
+
+    id: UUID
+    applied: bool
+    state: State | None
+    problem: str | None = None
+    requested: bool = False

@@ -1,0 +1,55 @@
+"""When a failed attempt is tried again: a pure function, with the randomness passed in.
+
+Exponential backoff with jitter; the cap is applied before the power (as an exponent bound), so that no attempt
+number overflows.
+"""
+
+import math
+from dataclasses import dataclass
+from random import Random
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Attempts allowed and the curve between them; `base` and `cap` in seconds, `jitter` as a fraction (0.2 = ±20 %)."""
+
+    max_attempts: int = 5
+    base: float = 15.0
+    factor: float = 2.0
+    cap: float = 900.0
+    jitter: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Try again after `delay` seconds."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """No attempt is left."""
+
+
+def backoff(policy: RetryPolicy, failures: int, rng: Random) -> float:
+    """Seconds to wait after the `failures`-th failure (1 = the first): base · factor^(failures-1), capped, jittered.
+
+    The jitter is applied last and may exceed the cap by its fraction; the result is never negative.
+    """
+    if policy.base <= 0:
+        return 0.0
+    exponent = max(0, failures - 1)
+    if policy.factor > 1 and policy.cap > policy.base:
+        exponent = min(exponent, math.ceil(math.log(policy.cap / policy.base, policy.factor)))
+    elif policy.factor > 1:
+        exponent = 0
+    delay = min(policy.cap, policy.base * policy.factor**exponent)
+    return max(0.0, delay * (1 + policy.jitter * rng.uniform(-1, 1)))
+
+
+def decide(policy: RetryPolicy, attempts_used: int, rng: Random) -> Retry | Dead:
+    """What follows a failure when `attempts_used` attempts are used, this one included."""
+    if attempts_used >= policy.max_attempts:
+        return Dead()
+    return Retry(backoff(policy, attempts_used, rng))

@@ -1,0 +1,11 @@
+"""The settings of the tests: the product's own, on the server that TURNO_TEST_POSTGRES names."""
+
+import os
+
+if os.environ.get("TURNO_TEST_POSTGRES"):
+    os.environ["TURNO_DATABASE__URL"] = os.environ["TURNO_TEST_POSTGRES"]
+os.environ.setdefault("TURNO_API__KEY", "test-key-0123456789")
+
+from turno.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

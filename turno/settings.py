@@ -1,0 +1,124 @@
+"""Django's settings, derived from the typed settings of `jobs.conf`."""
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.csp import CSP
+
+from jobs.conf import ConfigurationError, conf
+from turno.databases import databases
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+try:
+    CONF = conf()
+except ConfigurationError as error:
+    raise ImproperlyConfigured(f"Turno's configuration can't be used:\n{error}") from None
+
+sys.path[:0] = [path for path in CONF.python_path if path not in sys.path]
+
+DEBUG = False
+# Without a configured key the sessions end with the process; iniciar.sh writes one into .env.
+SECRET_KEY = CONF.web.secret_key or secrets.token_urlsafe(50)
+ALLOWED_HOSTS = list(CONF.web.allowed_hosts)
+
+# `workers` stands before `channels`, whose own `runworker` command would win otherwise.
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "jobs",
+    "workers",
+    "dashboard",
+    "channels",
+    "ninja",
+    *CONF.apps,
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "jobs.api.middleware.ProblemMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "turno.urls"
+ASGI_APPLICATION = "turno.asgi.application"
+DATABASES = databases(CONF.database, pooled=os.environ.get("TURNO_PROCESS") == "web")
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.csp",
+            ],
+        },
+    },
+]
+
+LANGUAGE_CODE = "pt-br"
+LANGUAGES = [("pt-br", "Português (Brasil)"), ("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+SERVESTATIC_USE_FINDERS = True
+SERVESTATIC_AUTOREFRESH = False
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = CONF.limits.request
+APPEND_SLASH = False
+
+SECURE_CSP = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF, CSP.NONCE],
+    "style-src": [CSP.SELF],
+    "font-src": [CSP.SELF],
+    "img-src": [CSP.SELF, "data:"],
+    "connect-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_NAME = "turno_session"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CONF.web.secure_cookies
+CSRF_COOKIE_NAME = "turno_csrf"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SECURE = CONF.web.secure_cookies
+
+# Processes that serve people configure logging themselves (`workers.logs`); Django's own e-mails to admins are off.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+    },
+}
