@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from jobs.states import FailureKind, Outcome, Reason, State
+from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class ErrorInfo:
 class Ending:
     """How an execution ended and what the job becomes, decided by the worker and written by `settle`.
 
-    `result` is JSON text or None; `delay` (seconds) is set when `to` is Scheduled; `duration` is in seconds, measured
-    by the worker on its own monotonic clock.
+    `result` is JSON text or None; `delay` (seconds) and `waiting_for` are set when `to` is Scheduled; `duration` is in
+    seconds, measured by the worker on its own monotonic clock.
     """
 
     id: UUID
@@ -59,6 +59,7 @@ class Ending:
     reason: Reason
     counted: bool = True
     delay: float | None = None
+    waiting_for: Waiting | None = None
     result: str | None = None
     error: ErrorInfo | None = None
     failure_kind: FailureKind | None = None
@@ -71,12 +72,15 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line that a handler wrote: its number within the execution, level, text, and seconds since the start."""
+    """A line that a handler wrote: its number within the execution (from 1), level and text.
+
+    `age` is how many seconds before the line was handed over it was written: the instant is the database's.
+    """
 
     number: int
     level: str
     message: str
-    offset: float
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class Verdict:
     """What a person's act did to one job. `state` is the job's state afterwards; None says there is no such job.
 
     `requested` marks a cancel of a running job: asked, and the worker has yet to stop. `problem` says why nothing
-    changed: "not_found", "state" or "unique_key".
+    changed: "not_found", "state", "unique_key" or "gate" (a parked job can't be run now).
     """
 
     id: UUID

@@ -11,7 +11,7 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Attempts allowed and the curve between them; `base` and `cap` in seconds, `jitter` as a fraction (0.2 = ±20 %)."""
+    """Attempts allowed and the curve between them; `base`, `cap` in seconds, `jitter` a fraction (0.2 = ±20 %)."""
 
     max_attempts: int = 5
     base: float = 15.0
@@ -53,3 +53,20 @@ def decide(policy: RetryPolicy, attempts_used: int, rng: Random) -> Retry | Dead
     if attempts_used >= policy.max_attempts:
         return Dead()
     return Retry(backoff(policy, attempts_used, rng))
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Back to the queue at once."""
+
+
+def after_loss(
+    policy: RetryPolicy, attempts_used: int, lost_count: int, lost_limit: int, rng: Random
+) -> Again | Retry | Dead:
+    """What follows the loss of a worker, when this loss is the `lost_count`-th and `attempts_used` includes it.
+
+    The first loss returns the job at once; later ones wait, longer each time; Dead at whichever limit comes first.
+    """
+    if attempts_used >= policy.max_attempts or lost_count >= lost_limit:
+        return Dead()
+    return Again() if lost_count <= 1 else Retry(backoff(policy, lost_count - 1, rng))

@@ -1,0 +1,102 @@
+"""The rows of workers: registration, sign of life, end. Liveness of a job never depends on them (law 3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db import connections
+
+# A worker that was believed dead and beats again (it was frozen) is Online again: the row says what is true now.
+BEAT = """
+INSERT INTO turno.workers (id, name, host, boot_id, pid_namespace, pid, pid_started, version, queues, types, state,
+    problems)
+VALUES (%(id)s::uuid, %(name)s, %(host)s, %(boot_id)s, %(pid_namespace)s, %(pid)s, %(pid_started)s, %(version)s,
+    %(queues)s::jsonb, %(types)s::text[], %(state)s, %(problems)s::jsonb)
+ON CONFLICT (id) DO UPDATE
+SET seen_at = now(), state = EXCLUDED.state, problems = EXCLUDED.problems, types = EXCLUDED.types, stopped_at = NULL
+"""
+SERVE = """
+INSERT INTO turno.job_types (name, last_served_at)
+SELECT name, now() FROM unnest(%(types)s::text[]) AS t(name) ORDER BY name
+ON CONFLICT (name) DO UPDATE SET last_served_at = EXCLUDED.last_served_at
+WHERE turno.job_types.last_served_at IS NULL OR turno.job_types.last_served_at < now() - interval '1 minute'
+"""
+LEAVE = "UPDATE turno.workers SET state = 'Offline', stopped_at = now() WHERE id = %(id)s::uuid AND state <> 'Offline'"
+SWEEP = """
+WITH silent AS (
+    SELECT id FROM turno.workers
+    WHERE state <> 'Offline' AND seen_at < now() - %(age)s::float8 * interval '1 second'
+    ORDER BY id FOR UPDATE SKIP LOCKED
+)
+UPDATE turno.workers AS w SET state = 'Offline', stopped_at = now() FROM silent WHERE w.id = silent.id
+"""
+FORGET = """
+DELETE FROM turno.workers
+WHERE state = 'Offline' AND COALESCE(stopped_at, seen_at) < now() - %(age)s::float8 * interval '1 second'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A worker as it registers: its id (new at each start), name, identity of the process, and what it serves."""
+
+    id: UUID
+    name: str
+    host: str
+    boot_id: str
+    pid_namespace: str
+    pid: int
+    pid_started: str
+    version: str
+    queues: Mapping[str, int]
+    types: Sequence[str]
+
+    @property
+    def label(self) -> dict[str, Any]:
+        """What a claim copies onto the job, for people."""
+        return {"name": self.name, "host": self.host, "pid": self.pid, "version": self.version}
+
+
+def beat(
+    presence: Presence, *, state: str = "Online", problems: Sequence[Mapping[str, str]] = (), using: str = "default"
+) -> None:
+    """Register the worker, or renew its sign of life. `problems` are what a person should know about it."""
+    params = {
+        "id": presence.id,
+        "name": presence.name,
+        "host": presence.host,
+        "boot_id": presence.boot_id,
+        "pid_namespace": presence.pid_namespace,
+        "pid": presence.pid,
+        "pid_started": presence.pid_started,
+        "version": presence.version,
+        "queues": orjson.dumps(dict(presence.queues)).decode(),
+        "types": list(presence.types),
+        "state": state,
+        "problems": orjson.dumps(list(problems)).decode(),
+    }
+    with connections[using].cursor() as cursor:
+        cursor.execute(BEAT, params)
+        cursor.execute(SERVE, {"types": list(presence.types)})
+
+
+def leave(worker_id: UUID, *, using: str = "default") -> None:
+    """Mark the worker Offline: it stopped in order."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(LEAVE, {"id": worker_id})
+
+
+def sweep(*, silent_for: float, using: str = "default") -> int:
+    """Mark workers Offline that gave no sign of life for `silent_for` seconds; returns how many."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(SWEEP, {"age": float(silent_for)})
+        return cursor.rowcount
+
+
+def forget(*, offline_for: float, using: str = "default") -> int:
+    """Delete the rows of workers that have been Offline for `offline_for` seconds; touches no job."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(FORGET, {"age": float(offline_for)})
+        return cursor.rowcount

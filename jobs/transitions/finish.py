@@ -1,0 +1,169 @@
+"""The end of executions, one statement for a batch: job, attempt, time line, dead letter and metrics.
+
+`settle`, `release` and `expire` decide; this writes, and only where the fence still holds. A pending cancel request
+turns every exit but Succeeded into Cancelled, here, on the locked row.
+"""
+
+import math
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.backends.utils import CursorWrapper
+
+from jobs.conf import conf
+from jobs.ids import new_id
+from jobs.metrics import BUCKETS
+from jobs.outcomes import Ending
+from jobs.states import State
+from jobs.transitions.sql import DUE, WORK, arrays, fetch, notify, unnest
+
+COLUMNS = {
+    "id": "uuid",
+    "dispatch_id": "uuid",
+    "worker_id": "uuid",
+    "to_state": "text",
+    "outcome": "text",
+    "reason": "text",
+    "counted": "bool",
+    "lost": "int",
+    "delay": "float8",
+    "waiting_for": "text",
+    "result": "text",
+    "error_type": "text",
+    "error_message": "text",
+    "stack": "text",
+    "fingerprint": "text",
+    "failure_kind": "text",
+    "duration": "float8",
+    "progress": "int",
+    "stage": "text",
+    "tries": "int",
+    "letter_id": "uuid",
+}
+HISTOGRAM = ", ".join(f"count(*) FILTER (WHERE bucket = {n})::int" for n in range(len(BUCKETS) + 1))
+BOUNDS = ", ".join(f"{bound}::float8" for bound in BUCKETS)
+
+FINISH = f"""
+WITH locked AS MATERIALIZED (
+    SELECT i.*, j.executions, j.attempts_used, j.max_attempts, j.queue, j.type, j.slot, j.worker_label, j.claimed_at,
+           j.enqueued_at, j.cancel_requested_at, j.cancel_requested_by, j.cancel_reason,
+           j.cancel_requested_at IS NOT NULL AND i.to_state <> 'Succeeded' AS cancelled,
+           CASE WHEN j.cancel_requested_at IS NOT NULL AND i.to_state <> 'Succeeded' THEN 'Cancelled'
+                ELSE i.to_state END AS becomes
+    FROM {unnest("i", COLUMNS)}
+    JOIN turno.jobs AS j ON j.id = i.id
+    WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = i.worker_id AND j.state = 'Processing'
+    ORDER BY j.id FOR NO KEY UPDATE OF j
+), changed AS (
+    UPDATE turno.jobs AS j
+    SET state = l.becomes,
+        attempts_used = LEAST(j.max_attempts, j.attempts_used + l.counted::int),
+        lost_count = j.lost_count + l.lost,
+        dispatch_id = CASE WHEN l.becomes = 'Enqueued' THEN gen_random_uuid() END,
+        announced_at = NULL, claim_id = NULL, claimed_at = NULL, started_at = NULL, slot = NULL,
+        worker_id = NULL, worker_label = NULL, lease_expires_at = NULL,
+        enqueued_at = CASE WHEN l.becomes = 'Enqueued' THEN now() ELSE j.enqueued_at END,
+        waiting_for = CASE WHEN l.becomes = 'Scheduled' THEN l.waiting_for END,
+        run_at = CASE WHEN l.becomes = 'Scheduled' THEN now() + l.delay * interval '1 second' END,
+        finished_at = CASE WHEN l.becomes IN ('Succeeded', 'Failed', 'Cancelled') THEN now() END,
+        result = CASE WHEN l.becomes IN ('Succeeded', 'Failed') THEN l.result::jsonb END,
+        progress = CASE WHEN l.becomes = 'Succeeded' THEN 100
+                        WHEN l.becomes IN ('Failed', 'Cancelled') THEN GREATEST(j.progress, COALESCE(l.progress, 0))
+                        ELSE 0 END,
+        stage = COALESCE(l.stage, j.stage),
+        error_type = CASE WHEN l.becomes = 'Succeeded' THEN NULL ELSE COALESCE(l.error_type, j.error_type) END,
+        error_message = CASE WHEN l.becomes = 'Succeeded' THEN NULL
+                             WHEN l.error_type IS NOT NULL THEN l.error_message ELSE j.error_message END,
+        failure_kind = CASE WHEN l.becomes = 'Failed' THEN l.failure_kind END
+    FROM locked AS l
+    WHERE j.id = l.id AND j.dispatch_id = l.dispatch_id AND j.worker_id = l.worker_id AND j.state = 'Processing'
+    RETURNING j.id
+), ended AS (
+    SELECT l.*, width_bucket(l.duration, ARRAY[{BOUNDS}]) AS bucket
+    FROM locked AS l JOIN changed USING (id)
+), attempts AS (
+    INSERT INTO turno.job_attempts (job_id, ordinal, attempt, tries, counted, dispatch_id, worker_id, worker_name,
+        worker_host, worker_pid, worker_version, slot, started_at, ended_at, duration, outcome, error_type,
+        error_message, stack)
+    SELECT id, executions, LEAST(max_attempts, attempts_used + 1), tries, counted, dispatch_id, worker_id,
+        worker_label->>'name', worker_label->>'host', (worker_label->>'pid')::int, worker_label->>'version', slot,
+        claimed_at, GREATEST(now(), claimed_at), duration,
+        CASE WHEN cancelled AND lost = 0 THEN 'Cancelled' ELSE outcome END, error_type, error_message, stack
+    FROM ended
+), history AS (
+    INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, detail, worker_id, actor, execution)
+    SELECT id, 'Processing', becomes, CASE WHEN cancelled THEN 'cancelled' ELSE reason END,
+        CASE WHEN cancelled THEN cancel_reason ELSE left(error_message, 500) END, worker_id,
+        CASE WHEN cancelled THEN cancel_requested_by END, executions
+    FROM ended ORDER BY id
+), letters AS (
+    INSERT INTO turno.dead_letters (id, job_id, type, queue, failure_kind, error_type, error_message, stack,
+        fingerprint, attempts)
+    SELECT letter_id, id, type, queue, failure_kind, error_type, error_message, stack, COALESCE(fingerprint, ''),
+        executions
+    FROM ended WHERE becomes = 'Failed'
+    ON CONFLICT (job_id) WHERE resolved_at IS NULL DO NOTHING
+), minutes AS (
+    INSERT INTO turno.metrics_minute AS m (minute, worker_id, queue, type, succeeded, failed, retried, cancelled,
+        lost, duration_sum, wait_sum, durations)
+    SELECT date_trunc('minute', now()), worker_id, queue, type,
+        count(*) FILTER (WHERE becomes = 'Succeeded'), count(*) FILTER (WHERE becomes = 'Failed'),
+        count(*) FILTER (WHERE becomes IN ('Scheduled', 'Enqueued') AND counted),
+        count(*) FILTER (WHERE becomes = 'Cancelled'), sum(lost),
+        sum(COALESCE(duration, 0)), sum(GREATEST(0, extract(epoch FROM claimed_at - enqueued_at))),
+        ARRAY[{HISTOGRAM}]
+    FROM ended GROUP BY worker_id, queue, type ORDER BY worker_id, queue, type
+    ON CONFLICT (minute, worker_id, queue, type) DO UPDATE
+    SET succeeded = m.succeeded + EXCLUDED.succeeded, failed = m.failed + EXCLUDED.failed,
+        retried = m.retried + EXCLUDED.retried, cancelled = m.cancelled + EXCLUDED.cancelled,
+        lost = m.lost + EXCLUDED.lost, duration_sum = m.duration_sum + EXCLUDED.duration_sum,
+        wait_sum = m.wait_sum + EXCLUDED.wait_sum,
+        durations = (SELECT array_agg(a.n + b.n ORDER BY place)
+                     FROM unnest(m.durations) WITH ORDINALITY AS a(n, place)
+                     JOIN unnest(EXCLUDED.durations) WITH ORDINALITY AS b(n, place) USING (place))
+)
+SELECT id, dispatch_id, becomes, queue, executions FROM ended ORDER BY id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job whose execution (token `dispatch_id`) was ended by `finish`, and the state that it has now."""
+
+    id: UUID
+    dispatch_id: UUID
+    state: State
+    queue: str
+    execution: int
+
+
+def seconds(measured: float) -> float | None:
+    """A measured duration as it may be stored; None when it is no duration (NaN would spoil every sum it enters)."""
+    return float(measured) if math.isfinite(measured) and measured >= 0 else None
+
+
+def finish(cursor: CursorWrapper, endings: list[tuple[UUID, Ending, bool]]) -> list[Finished]:
+    """Write the ends of executions, each as (worker that owned it, ending, lost); wakes the queues it enqueued to.
+
+    Returns those whose fence held; the others were changed by nobody here.
+    """
+    rows = []
+    for worker_id, e, lost in endings:
+        error = e.error
+        rows.append((
+            e.id, e.dispatch_id, worker_id, str(e.to), str(e.outcome), str(e.reason), e.counted, int(lost),
+            None if e.delay is None else float(e.delay), str(e.waiting_for) if e.waiting_for else None, e.result,
+            error.type if error else None, error.message if error else None, error.stack if error else None,
+            error.fingerprint if error else None, str(e.failure_kind) if e.failure_kind else None,
+            None if lost else seconds(e.duration), e.progress, e.stage, e.tries,
+            new_id() if e.to is State.FAILED else None,
+        ))  # fmt: skip
+    found = [
+        Finished(id_, token, State(state), queue, execution)
+        for id_, token, state, queue, execution in fetch(cursor, FINISH, arrays(COLUMNS, rows))
+    ]
+    notify(cursor, WORK, (f.queue for f in found if f.state is State.ENQUEUED))
+    soon = {e.dispatch_id for _, e, _ in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
+    if any(f.state is State.SCHEDULED and f.dispatch_id in soon for f in found):
+        notify(cursor, DUE, [""])
+    return found

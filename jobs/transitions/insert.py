@@ -1,0 +1,217 @@
+"""New jobs: one INSERT for the whole batch, its history and the wake-ups of its queues, in the caller's transaction.
+
+No row of another job, no key and no gate is locked: callers may keep their transaction open for long. Only a rival that
+holds the same unique or idempotency key in an open transaction is waited for, LOCK_TIMEOUT seconds at most.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from django.db import OperationalError, connections
+from django.db.backends.utils import CursorWrapper
+from django.utils.translation import gettext as _
+
+from jobs.errors import Conflict, IdempotencyMismatch
+from jobs.states import State
+from jobs.transitions.sql import WORK, fetch, in_transaction, sqlstate
+
+LOCK_TIMEOUT = 5.0
+TRIES = 5
+STATEMENT_BYTES = 16 * 1024 * 1024
+LOCK_NOT_AVAILABLE, DEADLOCK = "55P03", "40P01"
+
+
+class NewJob(NamedTuple):
+    """A row to insert, checked by the caller. `payload` is JSON text; `run_at` or `delay` (seconds) or neither."""
+
+    id: UUID
+    type: str
+    queue: str
+    payload: str
+    priority: int
+    max_attempts: int
+    timeout: float | None
+    at_most_once: bool
+    run_at: datetime | None = None
+    delay: float | None = None
+    unique_key: str | None = None
+    idempotency_key: str | None = None
+    route: str | None = None
+    request_hash: str | None = None
+    owner: str | None = None
+    origin: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The job that answers a request: a new one, the active `duplicate` of its unique key, or the `replayed` first."""
+
+    id: UUID
+    state: State
+    duplicate: bool = False
+    replayed: bool = False
+
+
+# One parameter, a JSON list of objects: arrays by column cost the client six times as much. Fields that are None are
+# left out. Instants are the statement's: now() is the start of a transaction that may be long ago.
+# Sorted by unique key, so that rivals wait for each other in one order, whatever the order of their batches.
+INSERT = f"""
+WITH given AS (
+    SELECT *, COALESCE(run_at, statement_timestamp() + delay * interval '1 second') AS asked
+    FROM json_to_recordset(%(rows)s::json) AS i(
+        id uuid, type text, queue text, payload jsonb, priority int, max_attempts int, timeout float8,
+        at_most_once bool, run_at timestamptz, delay float8, unique_key text, idempotency_key text, route text,
+        request_hash text, owner text, origin text, tags text[]
+    )
+), new AS (
+    SELECT *, CASE WHEN asked > statement_timestamp() THEN asked END AS due FROM given
+), inserted AS (
+    INSERT INTO turno.jobs (
+        id, type, queue, payload, priority, max_attempts, timeout, at_most_once, unique_key, idempotency_key, route,
+        request_hash, owner, origin, tags, state, dispatch_id, enqueued_at, run_at, not_before, waiting_for
+    )
+    SELECT id, type, queue, payload, priority, max_attempts, timeout, at_most_once, unique_key, idempotency_key,
+        route, request_hash, owner, origin, tags,
+        CASE WHEN due IS NULL THEN 'Enqueued' ELSE 'Scheduled' END,
+        CASE WHEN due IS NULL THEN gen_random_uuid() END,
+        CASE WHEN due IS NULL THEN statement_timestamp() END,
+        due, due,
+        CASE WHEN due IS NOT NULL THEN 'due' END
+    FROM new ORDER BY unique_key COLLATE "C", id
+    ON CONFLICT DO NOTHING
+    RETURNING id, state, queue, owner
+), history AS (
+    INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, actor)
+    SELECT id, NULL, state, 'created', owner FROM inserted ORDER BY id
+)
+SELECT id, state FROM inserted
+UNION ALL
+SELECT NULL, pg_notify('{WORK}', queue)::text
+FROM (SELECT DISTINCT queue FROM inserted WHERE state = 'Enqueued') AS woken
+"""
+HOLDERS = """
+SELECT unique_key, id, state FROM turno.jobs
+WHERE unique_key = ANY(%(keys)s::text[]) AND state IN ('Enqueued', 'Processing', 'Scheduled')
+"""
+FIRSTS = """
+SELECT idempotency_key, request_hash, id, state FROM turno.jobs
+WHERE {owner} AND route = %(route)s::text AND idempotency_key = ANY(%(keys)s::text[])
+"""
+LIMIT_WAITS = "SELECT current_setting('lock_timeout'), set_config('lock_timeout', %(limit)s::text, true)"
+
+
+def insert(rows: Sequence[NewJob], *, using: str = "default") -> list[Enqueued]:
+    """Insert a batch, all or nothing, and answer each row in order; ids must ascend in the order of the batch.
+
+    Joins the caller's transaction by a savepoint, so that a refusal leaves it usable; opens one otherwise. Raises
+    IdempotencyMismatch (`extra["index"]` is the row's), and Conflict (`extra["retry_after"]`, seconds) when a rival
+    holds one of the keys in a transaction that stays open.
+    """
+    joined = connections[using].in_atomic_block
+    waits = any(row.unique_key is not None or row.idempotency_key is not None for row in rows)
+
+    def work(cursor: CursorWrapper) -> list[Enqueued]:
+        if not waits:
+            placed = _place(cursor, rows)
+        else:
+            [(before, _limit)] = fetch(cursor, LIMIT_WAITS, {"limit": f"{LOCK_TIMEOUT * 1000:.0f}ms"})
+            placed = _place(cursor, rows)
+            if joined:
+                fetch(cursor, LIMIT_WAITS, {"limit": before})
+        return [placed[row.id] for row in rows]
+
+    try:
+        return in_transaction(using, work)
+    except OperationalError as error:
+        if sqlstate(error) in {LOCK_NOT_AVAILABLE, DEADLOCK}:
+            raise _in_progress() from error
+        raise
+
+
+def _in_progress() -> Conflict:
+    return Conflict(_("A request with the same key is in progress; try again in a moment."), retry_after=1)
+
+
+def _place(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued]:
+    """Insert what can be, find who stands in the way of the rest; again where that one has ended meanwhile."""
+    placed: dict[UUID, Enqueued] = {}
+    left = list(rows)
+    for _try in range(TRIES):
+        for chunk in _chunks(sorted(left, key=lambda row: (row.unique_key is None, row.unique_key or "", row.id))):
+            for id_, state in fetch(cursor, INSERT, {"rows": _json(chunk)}):
+                if id_ is not None:
+                    placed[id_] = Enqueued(id_, State(state))
+        left = [row for row in left if row.id not in placed]
+        if left:
+            placed |= _answers(cursor, left, rows)
+            left = [row for row in left if row.id not in placed]
+        if not left:
+            return placed
+    raise _in_progress()
+
+
+def _chunks(rows: Iterable[NewJob]) -> Iterator[list[NewJob]]:
+    """The rows in statements of a size that neither side minds."""
+    chunk: list[NewJob] = []
+    size = 0
+    for row in rows:
+        if chunk and size + len(row.payload) > STATEMENT_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(row)
+        size += len(row.payload)
+    if chunk:
+        yield chunk
+
+
+def _json(rows: Sequence[NewJob]) -> str:
+    objects = []
+    for row in rows:
+        members: dict[str, Any] = {
+            name: value for name, value in zip(NewJob._fields, row, strict=True) if value is not None
+        }
+        members["payload"] = orjson.Fragment(row.payload)
+        objects.append(members)
+    return orjson.dumps(objects).decode()
+
+
+def _answers(cursor: CursorWrapper, left: Sequence[NewJob], rows: Sequence[NewJob]) -> dict[UUID, Enqueued]:
+    """For each row that met a conflict: the first job of its idempotency key, else the active one of its unique key."""
+    firsts = _firsts(cursor, left)
+    keys = [row.unique_key for row in left if row.unique_key is not None]
+    holders = {key: (id_, state) for key, id_, state in fetch(cursor, HOLDERS, {"keys": keys})} if keys else {}
+    answers: dict[UUID, Enqueued] = {}
+    for row in left:
+        if first := firsts.get((row.owner, row.route, row.idempotency_key)):
+            request_hash, id_, state = first
+            if request_hash != row.request_hash:
+                text = _("This Idempotency-Key was used with another request.")
+                raise IdempotencyMismatch(text, index=rows.index(row))
+            answers[row.id] = Enqueued(id_, State(state), replayed=True)
+        elif row.unique_key in holders:
+            id_, state = holders[row.unique_key]
+            answers[row.id] = Enqueued(id_, State(state), duplicate=True)
+    return answers
+
+
+type IdempotencyKey = tuple[str | None, str | None, str | None]
+
+
+def _firsts(cursor: CursorWrapper, left: Sequence[NewJob]) -> dict[IdempotencyKey, tuple[str, UUID, str]]:
+    """(request hash, id, state) of the jobs that hold the rows' idempotency keys, by (owner, route, key)."""
+    keys: dict[tuple[str | None, str | None], list[str]] = {}
+    for row in left:
+        if row.idempotency_key is not None:
+            keys.setdefault((row.owner, row.route), []).append(row.idempotency_key)
+    found: dict[IdempotencyKey, tuple[str, UUID, str]] = {}
+    for (owner, route), wanted in keys.items():
+        # "IS NOT DISTINCT FROM" would not use the index.
+        sql = FIRSTS.format(owner="owner IS NULL" if owner is None else "owner = %(owner)s::text")
+        for key, *first in fetch(cursor, sql, {"owner": owner, "route": route, "keys": wanted}):
+            found[owner, route, key] = (first[0], first[1], first[2])
+    return found

@@ -1,0 +1,48 @@
+"""Scheduled -> Enqueued when the instant has come, by the database's clock; parked jobs are never touched here."""
+
+from django.db.backends.utils import CursorWrapper
+
+from jobs.transitions.sql import WORK, fetch, in_transaction, notify
+
+PROMOTE = """
+WITH due AS MATERIALIZED (
+    SELECT id FROM turno.jobs
+    WHERE state = 'Scheduled' AND run_at <= now()
+    ORDER BY run_at, id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+), moved AS (
+    UPDATE turno.jobs AS j
+    SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(),
+        waiting_for = NULL, run_at = NULL
+    FROM due WHERE j.id = due.id AND j.state = 'Scheduled'
+    RETURNING j.id, j.queue
+), history AS (
+    INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)
+    SELECT id, 'Scheduled', 'Enqueued', 'due' FROM moved ORDER BY id
+)
+SELECT queue FROM moved
+"""
+NEXT_DUE = """
+SELECT GREATEST(0, extract(epoch FROM run_at - now()))::float8 FROM turno.jobs
+WHERE state = 'Scheduled' AND run_at IS NOT NULL ORDER BY run_at LIMIT 1
+"""
+
+
+def promote(*, limit: int, using: str = "default") -> int:
+    """Enqueue due jobs, oldest instant first, and wake their queues. Returns how many (at most `limit`)."""
+
+    def work(cursor: CursorWrapper) -> int:
+        queues = [queue for (queue,) in fetch(cursor, PROMOTE, {"limit": limit})]
+        notify(cursor, WORK, queues)
+        return len(queues)
+
+    return in_transaction(using, work)
+
+
+def next_due(*, using: str = "default") -> float | None:
+    """Seconds until the next job is due (0 when one is); None when no job waits for an instant."""
+
+    def work(cursor: CursorWrapper) -> float | None:
+        rows = fetch(cursor, NEXT_DUE, {})
+        return rows[0][0] if rows else None
+
+    return in_transaction(using, work)

@@ -1,0 +1,39 @@
+"""Retention: finished jobs leave in small batches, oldest first; a pending dead letter keeps its job."""
+
+from django.db.backends.utils import CursorWrapper
+
+from jobs.states import FINAL, State
+from jobs.transitions.sql import in_transaction
+
+# The state stands in the text, so that a prepared plan may use the partial index; MATERIALIZED, so that no plan may
+# run the inner query twice and delete more than `limit`.
+PURGE = """
+WITH old AS MATERIALIZED (
+    SELECT id FROM turno.jobs AS j
+    WHERE state = '{state}' AND finished_at < now() - %(age)s::float8 * interval '1 second'
+      AND NOT EXISTS (
+        SELECT FROM turno.dead_letters AS d
+        WHERE d.job_id = j.id AND d.resolved_at IS NULL
+          AND d.created_at > now() - %(letters)s::float8 * interval '1 second'
+      )
+    ORDER BY finished_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+DELETE FROM turno.jobs AS j USING old WHERE j.id = old.id
+"""
+
+
+def purge(state: State, *, age: float, letters: float, limit: int, using: str = "default") -> int:
+    """Delete at most `limit` jobs that ended in `state` more than `age` seconds ago; returns how many.
+
+    A job with a pending dead letter stays until the letter is `letters` seconds old. Raises ValueError for a state
+    that is not final.
+    """
+    if state not in FINAL:
+        raise ValueError(f"{state} is not final")
+
+    def work(cursor: CursorWrapper) -> int:
+        params = {"age": float(age), "letters": float(letters), "limit": limit}
+        cursor.execute(PURGE.format(state=State(state)), params)
+        return cursor.rowcount
+
+    return in_transaction(using, work)

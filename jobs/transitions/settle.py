@@ -1,0 +1,157 @@
+"""The end of executions by their owner: one transaction a batch, under the fence, in doubt found out.
+
+A batch that fails with a data error is halved until the bad row stands alone; that one ends Failed.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.db.backends.utils import CursorWrapper
+
+from jobs.fingerprint import fingerprint
+from jobs.outcomes import Ending, ErrorInfo
+from jobs.states import FailureKind, Outcome, Reason, State
+from jobs.transitions.finish import Finished, finish
+from jobs.transitions.notes import write_logs
+from jobs.transitions.sql import fetch, in_transaction, refused
+
+log = logging.getLogger(__name__)
+
+# Who finds no row to end looks here: my own end (the answer to my COMMIT was lost), or recovery's WorkerLost.
+OWN_END = """
+SELECT a.dispatch_id, c.to_state
+FROM turno.job_attempts AS a
+JOIN turno.job_state_changes AS c
+  ON c.job_id = a.job_id AND c.execution = a.ordinal AND c.from_state = 'Processing'
+WHERE a.dispatch_id = ANY(%(tokens)s::uuid[]) AND a.worker_id = %(worker_id)s::uuid AND a.outcome <> 'WorkerLost'
+"""
+DISCARD = """
+UPDATE turno.job_attempts SET discarded_at = now()
+WHERE dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid AND outcome = 'WorkerLost'
+  AND discarded_at IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of one ending: `state` is the job's state now, None when the lease was lost and nothing was written.
+
+    `again` says that an earlier call had written it already (its answer was lost).
+    """
+
+    dispatch_id: UUID
+    state: State | None
+    again: bool = False
+
+
+def settle(endings: Sequence[Ending], *, worker_id: UUID, using: str = "default") -> list[Settled]:
+    """Write the ends of executions that `worker_id` owns; one answer an ending, in order.
+
+    Repeating a call is safe: what is written already is answered with `again`. Raises OperationalError when the
+    database is away; then nothing is known, and the same call must be made again.
+    """
+    known: dict[UUID, Settled] = {}
+    for batch in _halving(list(endings), worker_id, using):
+        known.update((settled.dispatch_id, settled) for settled in batch)
+    return [known[ending.dispatch_id] for ending in endings]
+
+
+def _halving(endings: list[Ending], worker_id: UUID, using: str) -> list[list[Settled]]:
+    if not endings:
+        return []
+    try:
+        return [in_transaction(using, lambda cursor: _settle(cursor, endings, worker_id))]
+    except (DatabaseError, UnicodeError) as error:
+        if not refused(error):
+            raise
+        if len(endings) > 1:
+            middle = len(endings) // 2
+            return _halving(endings[:middle], worker_id, using) + _halving(endings[middle:], worker_id, using)
+        unstored = _unstored(endings[0], error)
+        log.error("result_not_stored", extra={"job": str(unstored.id), "error": str(error)[:300]})
+        return [in_transaction(using, lambda cursor: _settle(cursor, [unstored], worker_id))]
+
+
+def _unstored(ending: Ending, error: Exception) -> Ending:
+    """The same end without anything that the database refused: Failed, with a text of our own."""
+    text = str(error).split("\n", 1)[0].replace("\x00", "").encode(errors="replace").decode()[:300]
+    return replace(
+        ending,
+        to=State.FAILED,
+        outcome=Outcome.FAILED,
+        reason=Reason.RESULT_NOT_STORED,
+        failure_kind=FailureKind.PERMANENT,
+        delay=None,
+        waiting_for=None,
+        result=None,
+        stage=None,
+        progress=None,
+        logs=(),
+        tries=1,
+        error=ErrorInfo("ResultError", f"The result could not be stored: {text}"),
+    )
+
+
+def _settle(cursor: CursorWrapper, endings: Sequence[Ending], worker_id: UUID) -> list[Settled]:
+    written = finish(cursor, [(worker_id, ending, False) for ending in endings])
+    executions = {done.dispatch_id: done.execution for done in written}
+    write_logs(
+        cursor,
+        [(e.id, executions[e.dispatch_id], line) for e in endings if e.dispatch_id in executions for line in e.logs],
+    )
+    settled = [Settled(done.dispatch_id, done.state) for done in written]
+    rest = {ending.dispatch_id for ending in endings} - executions.keys()
+    if rest:
+        tokens = {"tokens": list(rest), "worker_id": worker_id}
+        mine = {token: State(state) for token, state in fetch(cursor, OWN_END, tokens)}
+        cursor.execute(DISCARD, tokens)
+        settled += [Settled(token, mine.get(token), again=token in mine) for token in rest]
+    return settled
+
+
+LEFT = """
+SELECT id, dispatch_id, type, at_most_once FROM turno.jobs
+WHERE id = ANY(%(ids)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid
+  AND state = 'Processing'
+ORDER BY id FOR NO KEY UPDATE
+"""
+
+
+def returned(id_: UUID, token: UUID, *, type_name: str, at_most_once: bool) -> Ending:
+    """The end of an execution that its worker broke off: back to the queue, uncharged.
+
+    A job that may run at most once is never repeated by the engine: it ends Failed, Interrupted.
+    """
+    if not at_most_once:
+        return Ending(id_, token, State.ENQUEUED, Outcome.INTERRUPTED, Reason.RELEASED, counted=False)
+    text = "The worker stopped while the job ran; a job of this type is never repeated by itself."
+    return Ending(
+        id_,
+        token,
+        State.FAILED,
+        Outcome.INTERRUPTED,
+        Reason.NEVER_REPEATED,
+        error=ErrorInfo("Interrupted", text, "", fingerprint(type_name, "Interrupted", "")),
+        failure_kind=FailureKind.INTERRUPTED,
+    )
+
+
+def release(claims: Sequence[tuple[UUID, UUID]], *, worker_id: UUID, using: str = "default") -> list[Finished]:
+    """Give back jobs (id, dispatch token) of a worker: only after their handlers are proven to have ended.
+
+    The execution is recorded as Interrupted; with a cancel request pending the job becomes Cancelled. Answers those
+    whose fence held.
+    """
+    if not claims:
+        return []
+    params = {"ids": [i for i, _ in claims], "tokens": [t for _, t in claims], "worker_id": worker_id}
+
+    def work(cursor: CursorWrapper) -> list[Finished]:
+        left = fetch(cursor, LEFT, params)
+        endings = [returned(i, t, type_name=name, at_most_once=once) for i, t, name, once in left]
+        return finish(cursor, [(worker_id, ending, False) for ending in endings]) if endings else []
+
+    return in_transaction(using, work)

@@ -1,0 +1,86 @@
+"""How the verbs talk to PostgreSQL: one transaction each, lock conflicts retried, arrays in, rows out.
+
+Law 6: every multi-row write locks jobs by id; a deadlock or serialization error (40P01, 40001) repeats the whole
+transaction, unless it is part of the caller's.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import DataError, IntegrityError, OperationalError, connections, transaction
+from django.db.backends.utils import CursorWrapper
+
+CONFLICTS = frozenset({"40P01", "40001"})
+# Classes of errors that the values themselves cause: data, constraints, and a limit that a value exceeds (its nesting,
+# its size in an index). Django calls the last an OperationalError; repeated, it would fail for ever.
+BAD_VALUES = ("22", "23", "54")
+TRIES = 6
+WORK = "turno_work"  # payload: a queue that has a job to claim
+CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}
+DUE = "turno_due"  # payload empty: a job became due within the scheduler's interval
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """The five characters by which PostgreSQL names the error, where it came from there."""
+    return getattr(error.__cause__, "sqlstate", None) or getattr(error, "sqlstate", None)
+
+
+def refused(error: BaseException) -> bool:
+    """Whether the database, or psycopg before it, refused the values of a statement; any other failure may pass."""
+    if isinstance(error, UnicodeError):
+        return True
+    if isinstance(error, OperationalError):
+        return (sqlstate(error) or "").startswith(BAD_VALUES)
+    return isinstance(error, (DataError, IntegrityError))
+
+
+def in_transaction[T](using: str, work: Callable[[CursorWrapper], T]) -> T:
+    """Run `work` in one transaction of the alias `using`; joins the caller's when there is one.
+
+    Raises what `work` raises. Deadlocks and serialization errors repeat it up to TRIES times, with jitter.
+    """
+    connection = connections[using]
+    joined = connection.in_atomic_block
+    for attempt in range(1, TRIES + 1):
+        try:
+            with transaction.atomic(using=using), connection.cursor() as cursor:
+                return work(cursor)
+        except OperationalError as error:
+            if joined or sqlstate(error) not in CONFLICTS or attempt == TRIES:
+                raise
+            time.sleep(random.uniform(0, 0.02) * attempt)  # noqa: S311  (spreads rivals, guards nothing)
+    raise AssertionError("unreachable")
+
+
+def unnest(alias: str, columns: Mapping[str, str]) -> str:
+    """The SQL of a table made of array parameters: `unnest(%(id)s::uuid[], …) AS alias(id, …)`."""
+    arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in columns.items())
+    return f"unnest({arrays}) AS {alias}({', '.join(columns)})"
+
+
+def arrays(columns: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """The parameters of `unnest`: one list a column, from one sequence a row."""
+    names = list(columns)
+    turned = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return {name: list(values) for name, values in zip(names, turned, strict=True)}
+
+
+def fetch(cursor: CursorWrapper, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute and return every row."""
+    cursor.execute(sql, params)
+    return cursor.fetchall()
+
+
+def notify(cursor: CursorWrapper, channel: str, payloads: Iterable[str]) -> None:
+    """Send each distinct payload once when the transaction commits."""
+    distinct = sorted(set(payloads))
+    if distinct:
+        cursor.execute(
+            "SELECT pg_notify(%(channel)s, p) FROM unnest(%(payloads)s::text[]) AS p",
+            {
+                "channel": channel,
+                "payloads": distinct,
+            },
+        )

@@ -1,0 +1,143 @@
+"""Real worker processes for the tests, on the test database, with short intervals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.db import connections
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+SHORT = {
+    "TURNO_WORKER__LEASE_DURATION": "2s",
+    "TURNO_WORKER__LEASE_RENEWAL_INTERVAL": "500ms",
+    "TURNO_WORKER__HEARTBEAT_INTERVAL": "500ms",
+    "TURNO_WORKER__SILENT_AFTER": "1s",
+    "TURNO_WORKER__LEADERSHIP_LEASE": "1s",
+    "TURNO_WORKER__POLL_INTERVAL": "200ms",
+    "TURNO_WORKER__CANCEL_POLL_INTERVAL": "200ms",
+    "TURNO_WORKER__PROGRESS_INTERVAL": "100ms",
+    "TURNO_WORKER__RECONNECT_MAX": "500ms",
+    "TURNO_SCHEDULER__INTERVAL": "300ms",
+    "TURNO_RECOVERY__INTERVAL": "300ms",
+    "TURNO_RECOVERY__LEASE_GRACE_PERIOD": "500ms",
+    "TURNO_RESILIENCE__BACKOFF_BASE": "200ms",
+}
+
+
+def eventually(probe: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    """Ask until the answer is true; fail, naming `what`, when that takes longer than `seconds`."""
+    limit = time.monotonic() + seconds
+    while True:
+        answer = probe()
+        if answer:
+            return answer
+        assert time.monotonic() < limit, f"waited {seconds:g} s in vain: {what}"
+        time.sleep(0.03)
+
+
+def test_database_url() -> str:
+    """The URL of the database that this test run uses."""
+    settings = connections["default"].settings_dict
+    user, password = settings["USER"], settings["PASSWORD"]
+    login = f"{user}:{password}@" if password else f"{user}@"
+    return f"postgresql://{login}{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
+
+
+class WorkerProcess:
+    """A `manage.py runworker` of the test's own, its events read from its log."""
+
+    def __init__(self, folder: Path, name: str, queues: str, env: Mapping[str, str], *arguments: str) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._file = self.log.open("ab")
+        command = [sys.executable, "manage.py", "runworker", "--queues", queues, "--name", name, *arguments]
+        self.process = subprocess.Popen(command, cwd=PROJECT, env=dict(env), stderr=self._file, stdout=self._file)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def events(self, name: str | None = None) -> list[dict[str, Any]]:
+        """The log's events, all or those of one name."""
+        found = []
+        for line in self.log.read_text(errors="replace").splitlines():
+            if line.startswith("{") and line.endswith("}"):
+                event = json.loads(line)
+                if name in (None, event["event"]):
+                    found.append(event)
+        return found
+
+    def wait_ready(self) -> "WorkerProcess":
+        def ready() -> bool:
+            assert self.process.poll() is None, f"{self.name} ended:\n{self.log.read_text()[-3000:]}"
+            return bool(self.events("worker.ready"))
+
+        eventually(ready, f"{self.name} is ready", 30)
+        return self
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = 20.0) -> int:
+        """The exit code, when it ends within `seconds`."""
+        return self.process.wait(seconds)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait(10)
+        self._file.close()
+
+
+class Fleet:
+    """The workers of one test; all are ended with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.probe_log = folder / "probe.log"
+        self._workers: list[WorkerProcess] = []
+        self.env = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("TURNO_", "DJANGO_"))},
+            **SHORT,
+            "TURNO_DATABASE__URL": test_database_url(),
+            "TURNO_HANDLERS": '["tests.kit.handlers"]',
+            "TURNO_SAMPLES__ENABLED": "false",
+            "PROBE_LOG": str(self.probe_log),
+            "PYTHONPATH": str(PROJECT),
+        }
+
+    def start(self, name: str = "a", queues: str = "default:4", *arguments: str, **env: str) -> WorkerProcess:
+        """Start a worker and go on at once; `wait_ready` waits for it."""
+        worker = WorkerProcess(self.folder, name, queues, self.env | env, *arguments)
+        self._workers.append(worker)
+        return worker
+
+    def lines(self, word: str) -> list[list[str]]:
+        """The probe log's lines that begin with `word`, split: word, key, execution, pid, instant."""
+        if not self.probe_log.exists():
+            return []
+        return [parts for line in self.probe_log.read_text().splitlines() if (parts := line.split())[0] == word]
+
+    def starts(self, key: str | None = None) -> list[list[str]]:
+        """The start lines, all or those of one key."""
+        return [parts for parts in self.lines("start") if key in (None, parts[1])]
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.close()
+
+
+def fleet_of(folder: Path) -> Iterator[Fleet]:
+    """The body of the fixture `fleet`."""
+    fleet = Fleet(folder)
+    try:
+        yield fleet
+    finally:
+        fleet.close()

@@ -1,0 +1,132 @@
+"""From what a handler did to what its job becomes: pure functions, no I/O.
+
+Decided here by the worker, written under the fence by `settle`, which alone knows of a cancel that came meanwhile.
+"""
+
+import traceback
+from pathlib import Path
+from random import Random
+
+from django.db import InterfaceError, OperationalError
+
+from jobs import fingerprint as prints
+from jobs.errors import Invalid, JobTimeout, PermanentJobError, ResultError, Snooze, TransientJobError
+from jobs.outcomes import Claim, Ending, ErrorInfo
+from jobs.policy import EffectivePolicy
+from jobs.retry import Retry, RetryPolicy, decide
+from jobs.states import FailureKind, Outcome, Reason, State, Waiting
+from jobs.text import clean
+from jobs.transitions import returned
+from workers.leases import Interrupt
+
+MESSAGE_LENGTH = 4_000
+STACK_LENGTH = 60_000
+FRAMES = 60
+# Tried again at once within the attempt: what usually passes by itself.
+TRANSIENT = (TransientJobError, ConnectionError, TimeoutError, InterruptedError, OperationalError, InterfaceError)
+LONGEST_SNOOZE = 10 * 366 * 86_400.0
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same call may work in a moment."""
+    return isinstance(error, TRANSIENT)
+
+
+def describe(type_name: str, error: BaseException) -> ErrorInfo:
+    """An exception as storable text, whatever it holds: never raises, bounded in length, depth and breadth."""
+    kind = clean(type(error).__name__, 200, one_line=True) or "Error"
+    try:
+        message = clean(error, MESSAGE_LENGTH)
+    except Exception as second:  # noqa: BLE001  (an exception whose text fails has no text)
+        message = f"(its message can't be shown: {type(second).__name__})"
+    return ErrorInfo(kind, message, _stack(error), prints.fingerprint(type_name, kind, message, _frame(error)))
+
+
+def _stack(error: BaseException) -> str:
+    try:
+        told = traceback.TracebackException.from_exception(
+            error, limit=FRAMES, compact=True, max_group_width=10, max_group_depth=4
+        )
+        text = "".join(told.format())
+    except BaseException as second:  # noqa: BLE001  (a chain of 2000 causes, a broken __str__: still one error)
+        frames = "".join(traceback.format_tb(error.__traceback__, limit=FRAMES))
+        text = f"{frames}{type(error).__name__} (the whole chain can't be shown: {type(second).__name__})"
+    return (
+        text
+        if len(text) <= STACK_LENGTH
+        else clean(text[: STACK_LENGTH // 2] + "\n…\n" + text[-STACK_LENGTH // 2 :], STACK_LENGTH + 10)
+    )
+
+
+def _frame(error: BaseException) -> str:
+    """The topmost frame outside this package, as module and function."""
+    own = str(Path(__file__).parent)
+    frames = [f for f in traceback.extract_tb(error.__traceback__, limit=FRAMES) if not f.filename.startswith(own)]
+    return f"{Path(frames[-1].filename).stem}:{frames[-1].name}" if frames else ""
+
+
+def succeeded(claim: Claim, result: str | None) -> Ending:
+    """The handler returned."""
+    return Ending(claim.id, claim.dispatch_id, State.SUCCEEDED, Outcome.SUCCEEDED, Reason.SUCCEEDED, result=result)
+
+
+def snoozed(claim: Claim, snooze: Snooze) -> Ending:
+    """The handler asked to run later; no attempt is counted."""
+    return Ending(
+        claim.id,
+        claim.dispatch_id,
+        State.SCHEDULED,
+        Outcome.SNOOZED,
+        Reason.SNOOZED,
+        counted=False,
+        delay=min(LONGEST_SNOOZE, snooze.delay) if snooze.delay == snooze.delay else 0.0,
+        waiting_for=Waiting.SNOOZE,
+    )
+
+
+def released(claim: Claim) -> Ending:
+    """The worker ended the handler for reasons of its own: the job returns, uncharged, if it may be repeated."""
+    return returned(claim.id, claim.dispatch_id, type_name=claim.type, at_most_once=claim.at_most_once)
+
+
+def cancelled(claim: Claim) -> Ending:
+    """The handler stopped because somebody cancelled the job."""
+    return Ending(claim.id, claim.dispatch_id, State.CANCELLED, Outcome.CANCELLED, Reason.CANCELLED)
+
+
+def failed(claim: Claim, error: BaseException, policy: EffectivePolicy, rng: Random) -> Ending:
+    """The handler raised: dead at once when permanent, else what the retry rule says."""
+    info = describe(claim.type, error)
+    timed_out = isinstance(error, JobTimeout)
+    outcome = Outcome.TIMED_OUT if timed_out else Outcome.FAILED
+    if isinstance(error, (PermanentJobError, Invalid, ResultError)):
+        return _dead(claim, info, outcome, Reason.PERMANENT, FailureKind.PERMANENT)
+    declared = policy.retry
+    allowed = RetryPolicy(claim.max_attempts, declared.base, declared.factor, declared.cap, declared.jitter)
+    decision = decide(allowed, claim.attempt, rng)
+    if isinstance(decision, Retry) and not claim.at_most_once:
+        return Ending(
+            claim.id,
+            claim.dispatch_id,
+            State.SCHEDULED,
+            outcome,
+            Reason.RETRY,
+            delay=decision.delay,
+            waiting_for=Waiting.RETRY,
+            error=info,
+        )
+    kind = FailureKind.TIMEOUT if timed_out else FailureKind.ERROR
+    return _dead(claim, info, outcome, Reason.ATTEMPTS_USED_UP, kind)
+
+
+def _dead(claim: Claim, info: ErrorInfo, outcome: Outcome, reason: Reason, kind: FailureKind) -> Ending:
+    return Ending(claim.id, claim.dispatch_id, State.FAILED, outcome, reason, error=info, failure_kind=kind)
+
+
+def interrupted(claim: Claim, why: Interrupt, error: BaseException, policy: EffectivePolicy, rng: Random) -> Ending:
+    """The handler ended by an exception after it was asked to stop: what asked says what the job becomes."""
+    if why is Interrupt.CANCELLED:
+        return cancelled(claim)
+    if why is Interrupt.TIMEOUT:
+        return failed(claim, error, policy, rng)
+    return released(claim)

@@ -1,0 +1,163 @@
+"""The consumer: free slots are offered to the transport, what comes back is started, what ends frees its slot."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+
+from jobs.outcomes import Ending
+from jobs.transitions import Settled
+from workers.connections import DATABASE_ERRORS
+from workers.execution import Execution, prepare
+from workers.isolation import HandlerLoop, ThreadPool
+from workers.leases import Held, Interrupt, LeaseBook
+from workers.ledger import EndLedger
+from workers.notes import Notes
+from workers.slots import Slots
+from workers.transports.base import Transport
+
+log = logging.getLogger(__name__)
+
+
+class Consumer:
+    """Lives on the engine's loop. A claimed job counts against its slot from the offer until its end is written."""
+
+    def __init__(
+        self, transport: Transport, slots: Slots, book: LeaseBook, ends: EndLedger, *, batch_size: int, poll: float
+    ) -> None:
+        self._transport = transport
+        self._slots = slots
+        self._book = book
+        self._ends = ends
+        self._batch_size = batch_size
+        self._poll = poll
+        self._loop = asyncio.get_running_loop()
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._taking = True
+        self._may_have_more: set[str] = set()
+        self.notes = Notes(ends)
+        self.handlers = HandlerLoop(self._ended)
+        self.threads = ThreadPool(slots.total, self._ended)
+        self.handlers.start()
+
+    def wake(self) -> None:
+        """There may be work; call it on the loop."""
+        self._work.set()
+
+    def stop_taking(self) -> None:
+        """Claim nothing more."""
+        self._taking = False
+        self._work.set()
+        self._slots.changed.set()
+
+    async def run(self) -> None:
+        """Take work until `stop_taking`."""
+        while self._taking:
+            offer = self._slots.take(self._batch_size)
+            if not offer:
+                self._slots.changed.clear()
+                await self._slots.changed.wait()
+                continue
+            self._work.clear()
+            held = await self._take(offer)
+            self._account(offer, held)
+            if held:
+                self._start(held)
+            else:
+                await self._wait()
+
+    def _account(self, offer: Sequence[tuple[str, int]], held: Sequence[Held]) -> None:
+        """Unused slots are free again; a queue whose offered slots were all used may have more."""
+        used = {(h.claim.queue, h.claim.slot) for h in held}
+        unused = [place for place in offer if place not in used]
+        self._may_have_more |= {queue for queue, _ in offer}
+        self._may_have_more -= {queue for queue, _ in unused}
+        for queue, slot in unused:
+            self._slots.give_back(queue, slot)
+
+    async def _take(self, offer: Sequence[tuple[str, int]]) -> list[Held]:
+        try:
+            return await self._transport.take(offer)
+        except DATABASE_ERRORS:
+            return []  # the ledger has said so, and waited
+        except Exception:
+            log.exception("claim.failed")
+            return []
+
+    async def _wait(self) -> None:
+        """Until a notification, a poll's time, the end, or a slot freed in a queue that may have more."""
+        try:
+            async with asyncio.timeout(self._poll * random.uniform(1, 2)):  # noqa: S311
+                await self._work.wait()
+        except TimeoutError:
+            pass
+
+    def _start(self, held: Sequence[Held]) -> None:
+        self._idle.clear()
+        executions = [prepare(h, self.notes.dirty) for h in held]
+        coroutines = [e for e in executions if e.isolation == "async"]
+        plain = [e for e in executions if e.isolation != "async"]
+        if coroutines:
+            self.handlers.start_all(coroutines)
+        if plain:
+            self.threads.start_all(plain)
+
+    def _ended(self, execution: Execution, ending: Ending) -> None:
+        """In the handler's thread: its end goes to the ledger."""
+        execution.held.ended = True
+        self._ends.settle(ending, lambda settled: self._settled(execution.held, ending, settled))
+
+    def _settled(self, held: Held, ending: Ending, settled: Settled | None) -> None:
+        """In the ledger's thread: the end is written, or known to be nobody's."""
+        claim = held.claim
+        self._book.close(claim.dispatch_id)
+        state = settled.state if settled else None
+        log.info(
+            "job.ended" if state else "job.discarded",
+            extra={
+                "job": str(claim.id),
+                "type": claim.type,
+                "attempt": claim.attempt,
+                "execution": claim.execution,
+                "outcome": str(ending.outcome),
+                "state": str(state) if state else None,
+                "seconds": round(ending.duration, 3),
+                **({"error": ending.error.type} if ending.error else {}),
+            },
+        )
+        self._loop.call_soon_threadsafe(self._freed, claim.queue, claim.slot)
+
+    def _freed(self, queue: str, slot: int) -> None:
+        self._slots.give_back(queue, slot)
+        if queue in self._may_have_more:
+            self._work.set()
+        if not len(self._book):
+            self._idle.set()
+
+    async def finish(self, timeout: float, hurry: asyncio.Event) -> bool:
+        """Wait for what runs, at most `timeout` s or until `hurry`, then ask it to stop; False when some goes on."""
+        waiting = asyncio.ensure_future(self._idle_or(hurry))
+        await asyncio.wait([waiting], timeout=timeout)
+        waiting.cancel()
+        if len(self._book):
+            for held in self._book.everything():
+                held.ask(Interrupt.SHUTDOWN)
+            await self._until_idle(2.0)
+        return not len(self._book)
+
+    async def _idle_or(self, hurry: asyncio.Event) -> None:
+        tasks = [asyncio.ensure_future(self._idle.wait()), asyncio.ensure_future(hurry.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _until_idle(self, timeout: float) -> None:
+        try:
+            async with asyncio.timeout(timeout):
+                await self._idle.wait()
+        except TimeoutError:
+            pass

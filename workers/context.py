@@ -1,0 +1,96 @@
+"""The worker's JobContext: progress and log lines are kept here and written in batches, at most once a second a job."""
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jobs.conf import conf
+from jobs.context import JobContext, LogLevel
+from jobs.outcomes import LogLine
+from jobs.results import result_json
+from jobs.transitions import Note
+from workers.leases import Held
+
+
+class WorkerContext(JobContext):
+    """One execution's context. `dirty` is told once when there is something new to write."""
+
+    def __init__(self, held: Held, dirty: Callable[["WorkerContext"], None]) -> None:
+        claim = held.claim
+        super().__init__(
+            job_id=claim.id,
+            type=claim.type,
+            attempt=claim.attempt,
+            execution=claim.execution,
+            max_attempts=claim.max_attempts,
+            cancel=held.flag,
+        )
+        self._claim = claim
+        self._dirty = dirty
+        self._lines_waiting: list[tuple[int, LogLevel, str, float]] = []
+        self._numbered = 0
+        self._new_progress: tuple[int, str] | None = None
+        self._ended = False
+        self.last_progress: tuple[int, str] | None = None
+        self.result: str | None = None
+        self._told = False
+        self._guard = threading.Lock()
+
+    def _publish_progress(self, percent: int, stage: str) -> None:
+        with self._guard:
+            self._new_progress = self.last_progress = (percent, stage)
+        self._tell()
+
+    def _publish_log(self, level: LogLevel, message: str) -> None:
+        with self._guard:
+            self._numbered += 1
+            self._lines_waiting.append((self._numbered, level, message, time.monotonic()))
+        self._tell()
+
+    def _publish_result(self, result: Any) -> None:
+        limits = conf().limits
+        self.result = result_json(result, depth=limits.depth, max_bytes=limits.result)
+
+    def _open_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f"turno-{self.job_id}-"))
+
+    def _tell(self) -> None:
+        with self._guard:
+            if self._told or self._ended:
+                return
+            self._told = True
+        self._dirty(self)
+
+    def take_note(self) -> Note | None:
+        """What is new since the last call; None when nothing is, or when the execution has ended."""
+        with self._guard:
+            self._told = False
+            if self._ended:
+                return None
+            progress, self._new_progress = self._new_progress, None
+            lines = self._take_lines()
+        percent, stage = progress or (None, None)
+        return Note(self._claim.id, self._claim.dispatch_id, percent, stage, lines)
+
+    def end(self) -> tuple[LogLine, ...]:
+        """The execution is over: nothing more is accepted; answers the lines that were not written yet."""
+        with self._guard:
+            self._ended = True
+            return self._take_lines()
+
+    def _take_lines(self) -> tuple[LogLine, ...]:
+        now = time.monotonic()
+        lines = tuple(LogLine(n, level, text, max(0.0, now - at)) for n, level, text, at in self._lines_waiting)
+        self._lines_waiting.clear()
+        return lines
+
+    def clear_folder(self) -> None:
+        """Remove the execution's folder, if it was asked for."""
+        if self._folder is not None:
+            with suppress(OSError):
+                shutil.rmtree(self._folder)

@@ -1,0 +1,155 @@
+"""One execution, a straight line: resolve, validate, run with immediate retries, conclude.
+
+The same line for async and plain handlers; only the call and the pause between tries differ.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from jobs.conf import conf
+from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost, PermanentJobError, Snooze
+from jobs.jobtypes import JobType
+from jobs.outcomes import Ending
+from jobs.policy import EffectivePolicy, policy
+from jobs.registry import catalogue
+from jobs.results import result_json
+from jobs.states import State
+from workers import conclusion
+from workers.context import WorkerContext
+from workers.leases import Held, Interrupt
+
+_rng = Random()  # noqa: S311  (jitter)
+
+
+@dataclass(eq=False, slots=True)
+class Execution:
+    """What is needed to run one claim: `limit` is the seconds the whole attempt may take."""
+
+    held: Held
+    job_type: JobType | None
+    policy: EffectivePolicy
+    ctx: WorkerContext
+    limit: float
+    tries: int = 0
+
+    @property
+    def isolation(self) -> str:
+        """Where the handler runs."""
+        return self.job_type.isolation if self.job_type else "async"
+
+    def run(self) -> Ending:
+        """Run a plain handler in this thread. Never raises."""
+        return self._conclude(_drive(self._attempt(_call_plain, _pause_plain)))
+
+    async def arun(self) -> Ending:
+        """Run an async handler on this loop. Never raises, whatever the handler raises."""
+        return self._conclude(await self._attempt(_call_async, _pause_async))
+
+    def time_out(self) -> None:
+        """The attempt's time is over."""
+        self.held.ask(Interrupt.TIMEOUT, self.limit)
+
+    async def _attempt(
+        self, call: Callable[["Execution", Any], Awaitable[Any]], pause: Callable[["Execution", float], Awaitable[None]]
+    ) -> tuple[Ending, float]:
+        claim, started = self.held.claim, time.monotonic()
+        try:
+            ending = await self._tries(call, pause)
+        except BaseException as error:  # noqa: BLE001  (whatever a handler raises ends its job, never the worker)
+            ending = self._raised(error)
+        if ending.to is State.SUCCEEDED and self.held.interrupt is Interrupt.TIMEOUT:
+            # It took no notice of its time limit and ended later: too late is too late.
+            ending = conclusion.failed(claim, self._timeout_error(), self.policy, _rng)
+        return ending, time.monotonic() - started
+
+    async def _tries(
+        self, call: Callable[["Execution", Any], Awaitable[Any]], pause: Callable[["Execution", float], Awaitable[None]]
+    ) -> Ending:
+        claim = self.held.claim
+        if self.job_type is None:
+            raise PermanentJobError(f"no handler of the type {claim.type} is loaded here")
+        payload = self.job_type.parse(claim.payload)
+        while True:
+            self.tries += 1
+            self.held.flag.raise_if_set()
+            try:
+                returned = await call(self, payload)
+            except Exception as error:
+                retries_left = self.policy.immediate_retries - (self.tries - 1)
+                if retries_left <= 0 or claim.at_most_once or not conclusion.is_transient(error) or self.held.interrupt:
+                    raise
+                delay = self.policy.immediate_retry_delay * 2 ** (self.tries - 1)
+                await pause(self, delay * _rng.uniform(0.8, 1.2))
+            else:
+                if isinstance(returned, Snooze):
+                    return conclusion.snoozed(claim, returned)
+                return conclusion.succeeded(claim, self._result(returned))
+
+    def _result(self, returned: Any) -> str | None:
+        if returned is None:
+            return self.ctx.result
+        limits = conf().limits
+        return result_json(returned, depth=limits.depth, max_bytes=limits.result)
+
+    def _raised(self, error: BaseException) -> Ending:
+        claim, why = self.held.claim, self.held.interrupt
+        if isinstance(error, Snooze):
+            return conclusion.snoozed(claim, error)
+        stopped = isinstance(error, (JobCancelled, JobTimeout, LeaseLost, asyncio.CancelledError))
+        if why is not None and stopped:
+            if why is Interrupt.TIMEOUT:
+                error = self._timeout_error()
+            return conclusion.interrupted(claim, why, error, self.policy, _rng)
+        if why in (Interrupt.SHUTDOWN, Interrupt.LOST):  # torn down by us: whatever came of it is not the job's fault
+            return conclusion.released(claim)
+        return conclusion.failed(claim, error, self.policy, _rng)
+
+    def _timeout_error(self) -> JobError:
+        return JobTimeout(f"the attempt ran longer than its limit of {self.limit:g} s")
+
+    def _conclude(self, ended: tuple[Ending, float]) -> Ending:
+        ending, duration = ended
+        lines = self.ctx.end()
+        self.ctx.clear_folder()
+        percent, stage = self.ctx.last_progress or (None, None)
+        return replace(
+            ending, duration=duration, tries=max(1, self.tries), logs=lines, progress=percent, stage=stage or None
+        )
+
+
+def prepare(held: Held, dirty: Callable[[WorkerContext], None]) -> Execution:
+    """An execution of what was claimed; the request's own timeout wins over the type's."""
+    job_type = catalogue.get(held.claim.type)
+    effective = policy(job_type or held.claim.type, timeout=held.claim.timeout)
+    return Execution(held, job_type, effective, WorkerContext(held, dirty), effective.timeout)
+
+
+async def _call_async(execution: Execution, payload: Any) -> Any:
+    assert execution.job_type is not None  # noqa: S101  (_tries has looked)
+    return await execution.job_type.call(execution.ctx, payload)
+
+
+async def _pause_async(execution: Execution, delay: float) -> None:
+    await execution.ctx.asleep(delay)
+
+
+async def _call_plain(execution: Execution, payload: Any) -> Any:
+    assert execution.job_type is not None  # noqa: S101  (_tries has looked)
+    return execution.job_type.call(execution.ctx, payload)
+
+
+async def _pause_plain(execution: Execution, delay: float) -> None:
+    execution.ctx.sleep(delay)
+
+
+def _drive[T](line: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits: how a plain handler goes down the same line without an event loop."""
+    try:
+        line.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("a plain handler's line waited")

@@ -1,0 +1,133 @@
+"""The heartbeat thread: leases, sign of life, cancels, strays. Its own connection; no handler can hold it up."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from jobs import presence, transitions
+from jobs.sections import Worker as WorkerSettings
+from workers.clock import boottime
+from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
+from workers.leases import Interrupt, LeaseBook
+
+log = logging.getLogger(__name__)
+
+
+class Heartbeat(threading.Thread):
+    """Renews all leases in one statement every `lease_renewal_interval`; what does not come back renewed is lost."""
+
+    def __init__(
+        self,
+        who: presence.Presence,
+        book: LeaseBook,
+        settings: WorkerSettings,
+        problems: Sequence[Mapping[str, str]],
+        listening: Callable[[], bool],
+    ) -> None:
+        super().__init__(name="turno-heartbeat", daemon=True)
+        self._who = who
+        self._book = book
+        self._settings = settings
+        self._problems = problems
+        self._listening = listening
+        self._wake = threading.Event()
+        self._closing = False
+        self._backoff = Backoff(settings.reconnect_max)
+        self._next = {"beat": 0.0, "renew": 0.0, "cancels": 0.0}
+        self.draining = False
+        self.connected = True
+
+    def close(self, timeout: float) -> None:
+        """End after the statement under way."""
+        self._closing = True
+        self._wake.set()
+        self.join(timeout)
+
+    def hurry(self) -> None:
+        """Do everything now: the worker's state changed."""
+        self._next = dict.fromkeys(self._next, 0.0)
+        self._wake.set()
+
+    def run(self) -> None:
+        while not self._closing:
+            pause = self.settings_tick()
+            try:
+                self._turn()
+                if not self.connected:
+                    log.info("database.back", extra={"thread": self.name})
+                self.connected = True
+                self._backoff.reset()
+            except DATABASE_ERRORS as error:
+                pause = self._backoff.delay()
+                if self.connected:
+                    log.warning("database.away", extra={"thread": self.name, "error": str(error).split("\n")[0]})
+                self.connected = False
+                drop_connection()
+            except Exception:
+                log.exception("heartbeat.failed")
+                drop_connection()
+            self._wake.wait(pause)
+            self._wake.clear()
+        drop_connection()
+
+    def settings_tick(self) -> float:
+        """Seconds until the next thing that is due."""
+        return max(0.02, min(min(self._next.values()) - boottime(), self._settings.cancel_poll_interval))
+
+    def _due(self, what: str, interval: float) -> bool:
+        now = boottime()
+        if self._next[what] > now:
+            return False
+        self._next[what] = now + interval
+        return True
+
+    def _turn(self) -> None:
+        settings = self._settings
+        # Renewal comes first: it is what others wait for.
+        if self._due("renew", settings.lease_renewal_interval):
+            try:
+                self._renew()
+            except DATABASE_ERRORS:
+                self._next["renew"] = 0.0
+                raise
+        if self._due("cancels", settings.cancel_poll_interval) and len(self._book) and not self._listening():
+            for token in transitions.cancels(worker_id=self._who.id, using=ENGINE):
+                self.cancel(token)
+        if self._due("beat", settings.heartbeat_interval):
+            state = "Draining" if self.draining else "Online"
+            presence.beat(self._who, state=state, problems=self._problems, using=ENGINE)
+            self._release_strays()
+
+    def cancel(self, token: object) -> None:
+        """Somebody asked to cancel the execution of this token."""
+        held = self._book.get(token)  # type: ignore[arg-type]
+        if held is not None and held.ask(Interrupt.CANCELLED):
+            log.info("job.cancelling", extra={"job": str(held.claim.id), "type": held.claim.type})
+
+    def _renew(self) -> None:
+        sent = boottime()
+        held = {h.claim.dispatch_id: h for h in self._book.renewable(sent)}
+        if not held:
+            return
+        renewal = transitions.renew(
+            [(h.claim.id, token) for token, h in held.items()],
+            worker_id=self._who.id,
+            lease=self._settings.lease_duration,
+            using=ENGINE,
+        )
+        self._book.extend(renewal.renewed, sent + self._settings.lease_duration)
+        if renewal.skipped:
+            self._next["renew"] = min(self._next["renew"], sent + 1.0)
+        for token in renewal.cancelled:
+            self.cancel(token)
+        for token in renewal.lost:
+            # A row that left Processing because its end was just written is no loss: its handler has ended.
+            if held[token].ask(Interrupt.LOST):
+                log.warning("lease.lost", extra={"job": str(held[token].claim.id), "type": held[token].claim.type})
+
+    def _release_strays(self) -> None:
+        mine = transitions.strays(worker_id=self._who.id, known=self._book.tokens(), using=ENGINE)
+        strays = [(job, token) for job, token, claim_id in mine if self._book.is_stray(token, claim_id)]
+        if strays:
+            transitions.release(strays, worker_id=self._who.id, using=ENGINE)
+            log.warning("claims.strays_released", extra={"jobs": [str(job) for job, _ in strays]})

@@ -1,0 +1,146 @@
+"""The lease book: what this process runs, with token, deadline and the word "stop" for each. Thread-safe."""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from jobs.cancellation import CancelFlag
+from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost
+from jobs.outcomes import Claim
+
+
+class Interrupt(StrEnum):
+    """Why a running handler was asked to stop; the first that is said stays, but for LOST, which overrides."""
+
+    CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
+    SHUTDOWN = "shutdown"
+    LOST = "lost"
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One execution that this process runs. `deadline` is on `workers.clock.boottime`."""
+
+    claim: Claim
+    deadline: float
+    flag: CancelFlag = field(default_factory=CancelFlag)
+    interrupt: Interrupt | None = None
+    stop: Callable[[Interrupt], None] | None = None
+    ended: bool = False  # the handler is over; what is left is to write its end
+
+    def ask(self, why: Interrupt, limit: float | None = None) -> bool:
+        """Ask the handler to stop. False when it was asked before (and this is not a loss)."""
+        if self.ended:
+            return False
+        if self.interrupt is not None and (why is not Interrupt.LOST or self.interrupt is Interrupt.LOST):
+            return False
+        self.interrupt = why
+        self.flag.set(_error(why, limit))
+        if self.stop is not None:
+            self.stop(why)
+        return True
+
+
+def _error(why: Interrupt, limit: float | None) -> JobError:
+    if why is Interrupt.TIMEOUT:
+        return JobTimeout(f"the attempt ran longer than its limit of {limit:g} s")
+    if why is Interrupt.CANCELLED:
+        return JobCancelled("the job was cancelled")
+    if why is Interrupt.SHUTDOWN:
+        return JobCancelled("the worker is shutting down; the job returns to its queue")
+    return LeaseLost("this worker no longer owns the job")
+
+
+class LeaseBook:
+    """Every execution between its claim and its settled end, by dispatch token, and the claims whose answer is due.
+
+    The order matters for strays: a claim id leaves `in_flight` only after its jobs stand in the book.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[UUID, Held] = {}
+        self._in_flight: set[UUID] = set()
+        self._expired: dict[UUID, Held] = {}
+
+    def begin(self, claim_id: UUID) -> None:
+        """A claim is about to be sent."""
+        with self._lock:
+            self._in_flight.add(claim_id)
+
+    def enter(self, claim_id: UUID, claims: Iterable[Claim], deadline: float) -> list[Held]:
+        """The claim's answer came: its jobs are held until `deadline`."""
+        held = [Held(claim, deadline) for claim in claims]
+        with self._lock:
+            self._held.update((h.claim.dispatch_id, h) for h in held)
+            self._in_flight.discard(claim_id)
+        return held
+
+    def abandon(self, claim_id: UUID) -> None:
+        """The claim failed, or its answer was lost: what it may have taken is a stray."""
+        with self._lock:
+            self._in_flight.discard(claim_id)
+
+    def is_stray(self, token: UUID, claim_id: UUID) -> bool:
+        """Whether nobody in this process will ever run the job that `claim_id` took with `token`.
+
+        Asked after the table was read: a claim that has ended since stands in the book, or among the expired.
+        """
+        with self._lock:
+            return claim_id not in self._in_flight and token not in self._held and token not in self._expired
+
+    def get(self, token: UUID) -> Held | None:
+        """The execution of this token, if it is held."""
+        return self._held.get(token)
+
+    def renewable(self, now: float) -> list[Held]:
+        """What may be renewed: not past its deadline, for renewal must not revive it."""
+        with self._lock:
+            return [h for h in self._held.values() if h.deadline > now]
+
+    def everything(self) -> list[Held]:
+        """Every execution that has not been settled, those past their deadline included."""
+        with self._lock:
+            return [*self._held.values(), *self._expired.values()]
+
+    def tokens(self) -> list[UUID]:
+        """The tokens of everything held."""
+        with self._lock:
+            return [*self._held, *self._expired]
+
+    def extend(self, tokens: Iterable[UUID], deadline: float) -> None:
+        """The leases of `tokens` were renewed; the deadline is counted from before that was sent."""
+        with self._lock:
+            for token in tokens:
+                if token in self._held:
+                    self._held[token].deadline = deadline
+
+    def overdue(self, now: float) -> list[Held]:
+        """Take what is past its deadline out of the book: from here on it is not renewed, only waited for."""
+        with self._lock:
+            late = [h for h in self._held.values() if h.deadline <= now]
+            for h in late:
+                self._expired[h.claim.dispatch_id] = self._held.pop(h.claim.dispatch_id)
+            return late
+
+    def nearest_deadline(self) -> float | None:
+        """The earliest deadline of what is held."""
+        with self._lock:
+            return min((h.deadline for h in self._held.values()), default=None)
+
+    def late(self, now: float, patience: float) -> list[Held]:
+        """Handlers that run on although their deadline passed more than `patience` seconds ago."""
+        with self._lock:
+            return [h for h in self._expired.values() if not h.ended and h.deadline + patience <= now]
+
+    def close(self, token: UUID) -> None:
+        """The execution's end is written, or known to be nobody's: it leaves the book."""
+        with self._lock:
+            self._held.pop(token, None)
+            self._expired.pop(token, None)
+
+    def __len__(self) -> int:
+        return len(self._held) + len(self._expired)

@@ -1,0 +1,193 @@
+"""The ledger threads: whatever is handed in while a statement runs goes into the next one (group commit).
+
+One thread writes claims, another what ends and what running jobs say; each has its own connection and calls the same
+synchronous verbs of `jobs.transitions` as everybody else. Ends are written until the database has taken them: it may
+be away for long, and the fence then tells whether they still count.
+"""
+
+import logging
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+from uuid import UUID
+
+from jobs import transitions
+from jobs.ids import new_id
+from jobs.outcomes import Claim, Ending
+from jobs.presence import Presence
+from workers.clock import boottime
+from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection, fresh
+from workers.leases import Held, LeaseBook
+
+log = logging.getLogger(__name__)
+Settled = transitions.Settled
+OnSettled = Callable[[Settled | None], None]
+
+
+class Ledger(threading.Thread, ABC):
+    """A thread that takes items one by one and writes them in batches of at most `batch_size`."""
+
+    def __init__(self, name: str, batch_size: int, reconnect_max: float) -> None:
+        super().__init__(name=name, daemon=True)
+        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._batch_size = batch_size
+        self._closing = threading.Event()
+        self._backoff = Backoff(reconnect_max)
+        self.connected = True
+
+    def put(self, item: Any) -> None:
+        """Hand an item in; returns at once."""
+        self._items.put(item)
+
+    def close(self, timeout: float) -> bool:
+        """Write what is there and end; False when that takes longer than `timeout` seconds."""
+        self._closing.set()
+        self._items.put(None)
+        self.join(timeout)
+        return not self.is_alive()
+
+    def run(self) -> None:
+        while True:
+            batch = self._drain()
+            if batch:
+                self.write(batch)
+            if self._closing.is_set() and self._items.empty():
+                drop_connection()
+                return
+
+    def _drain(self) -> list[Any]:
+        batch = [self._items.get()]
+        while len(batch) < self._batch_size:
+            try:
+                batch.append(self._items.get_nowait())
+            except queue.Empty:
+                break
+        return [item for item in batch if item is not None]
+
+    @abstractmethod
+    def write(self, batch: list[Any]) -> None:
+        """Write a batch; must not raise."""
+
+    def _wait(self, error: Exception) -> bool:
+        """After a failed try: wait. False when the ledger is closing and nobody should try again."""
+        if self.connected:
+            log.warning("database.away", extra={"ledger": self.name, "error": str(error).split("\n", 1)[0]})
+        self.connected = False
+        drop_connection()
+        return not self._closing.wait(self._backoff.delay())
+
+    def _answered(self) -> None:
+        if not self.connected:
+            log.info("database.back", extra={"ledger": self.name})
+        self.connected = True
+        self._backoff.reset()
+
+
+class ClaimLedger(Ledger):
+    """Claims for free slots. Each claim carries an id of its own, so that a lost answer is found out (strays)."""
+
+    def __init__(
+        self, presence: Presence, book: LeaseBook, lease: float, batch_size: int, reconnect_max: float
+    ) -> None:
+        super().__init__("turno-claims", batch_size, reconnect_max)
+        self._presence = presence
+        self._book = book
+        self._lease = lease
+
+    def claim(self, offer: Sequence[tuple[str, int]]) -> "Future[list[Held]]":
+        """Claim jobs for free slots (queue, slot). Fails with a database error when there is none at the moment."""
+        future: Future[list[Held]] = Future()
+        self.put((list(offer), future))
+        return future
+
+    def write(self, batch: list[Any]) -> None:
+        for offer, future in batch:
+            claim_id = new_id()
+            self._book.begin(claim_id)
+            sent = boottime()
+            try:
+                claims = self._claim(offer, claim_id)
+            except Exception as error:
+                self._book.abandon(claim_id)
+                if isinstance(error, DATABASE_ERRORS):
+                    self._wait(error)
+                else:
+                    log.exception("claim.failed")
+                    drop_connection()
+                future.set_exception(error)
+            else:
+                self._answered()
+                future.set_result(self._book.enter(claim_id, claims, sent + self._lease))
+
+    def _claim(self, offer: list[tuple[str, int]], claim_id: UUID) -> list[Claim]:
+        return transitions.claim_next(
+            offer,
+            types=self._presence.types,
+            worker_id=self._presence.id,
+            claim_id=claim_id,
+            label=self._presence.label,
+            lease=self._lease,
+            using=ENGINE,
+        )
+
+
+class EndLedger(Ledger):
+    """Ends of executions, releases, and notes (progress, stage, log lines) of running ones."""
+
+    def __init__(self, worker_id: UUID, batch_size: int, reconnect_max: float) -> None:
+        super().__init__("turno-ends", batch_size, reconnect_max)
+        self._worker_id = worker_id
+
+    def settle(self, ending: Ending, done: OnSettled) -> None:
+        """Write an end; `done` is called in the ledger's thread with what became of it, None when it can't be told."""
+        self.put((ending, done))
+
+    def note(self, note: transitions.Note) -> None:
+        """Store what a running job says. While the database is away it is dropped: the next one says more."""
+        self.put((note, None))
+
+    def write(self, batch: list[Any]) -> None:
+        endings = [(item, done) for item, done in batch if isinstance(item, Ending)]
+        notes = [item for item, _ in batch if isinstance(item, transitions.Note)]
+        ended = {ending.dispatch_id for ending, _ in endings}
+        notes = [n for n in notes if n.dispatch_id not in ended or n.logs]
+        if notes:
+            self._note(notes)
+        if endings:
+            self._settle(endings)
+
+    def _note(self, notes: list[transitions.Note]) -> None:
+        newest = {n.dispatch_id: n for n in notes}
+        merged = [
+            transitions.Note(
+                n.id, n.dispatch_id, n.progress, n.stage, tuple(x for m in notes if m.id == n.id for x in m.logs)
+            )
+            for n in newest.values()
+        ]
+        try:
+            fresh(lambda: transitions.note(merged, worker_id=self._worker_id, using=ENGINE))
+        except Exception as error:  # noqa: BLE001
+            # Losing a progress value harms nobody; an end must not wait for it.
+            log.warning("note.failed", extra={"error": str(error).split("\n", 1)[0]})
+
+    def _settle(self, endings: list[tuple[Ending, OnSettled]]) -> None:
+        while True:
+            try:
+                answers = transitions.settle([e for e, _ in endings], worker_id=self._worker_id, using=ENGINE)
+            except DATABASE_ERRORS as error:
+                if not self._wait(error):
+                    answers = [None] * len(endings)  # type: ignore[list-item]  # the lease's end tells
+                    break
+            except Exception:
+                log.exception("settle.failed")
+                drop_connection()
+                answers = [None] * len(endings)  # type: ignore[list-item]
+                break
+            else:
+                self._answered()
+                break
+        for (_, done), answer in zip(endings, answers, strict=True):
+            done(answer)

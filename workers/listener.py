@@ -1,0 +1,81 @@
+"""LISTEN on a connection of its own: work, due jobs and cancels are heard within milliseconds.
+
+A notification is a hint: everything is polled besides, so that a lost one costs a second and nothing else.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from django.db import connections
+
+from jobs.transitions import CONTROL, DUE, WORK
+from workers.connections import Backoff
+
+log = logging.getLogger(__name__)
+
+
+def connection_parameters() -> dict[str, Any]:
+    """How to reach the database directly, for psycopg."""
+    wrapper = connections["direct"]
+    parameters = dict(wrapper.get_connection_params())
+    for django_only in ("cursor_factory", "context", "server_side_binding", "prepare_threshold"):
+        parameters.pop(django_only, None)
+    return parameters
+
+
+class Listener:
+    """Calls `on_work(queue)`, `on_due()`, `on_cancel(job, worker)` on the loop; `on_connect()` after each connection,
+    since what was said meanwhile was missed."""
+
+    def __init__(
+        self,
+        *,
+        on_work: Callable[[str], None],
+        on_due: Callable[[], None],
+        on_cancel: Callable[[str, str], None],
+        on_connect: Callable[[], None],
+        reconnect_max: float,
+    ) -> None:
+        self._on_work = on_work
+        self._on_due = on_due
+        self._on_cancel = on_cancel
+        self._on_connect = on_connect
+        self._backoff = Backoff(reconnect_max)
+        self.connected = False
+
+    async def run(self) -> None:
+        """Listen until cancelled, reconnecting with backoff and jitter."""
+        while True:
+            try:
+                await self._listen()
+            except (psycopg.Error, OSError) as error:
+                if self.connected:
+                    log.warning("listen.lost", extra={"error": str(error).split("\n")[0]})
+            self.connected = False
+            await asyncio.sleep(self._backoff.delay())
+
+    async def _listen(self) -> None:
+        async with await psycopg.AsyncConnection.connect(autocommit=True, **connection_parameters()) as connection:
+            for channel in (WORK, CONTROL, DUE):
+                await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+            self.connected = True
+            self._backoff.reset()
+            self._on_connect()
+            async for notification in connection.notifies():
+                self._heard(notification.channel, notification.payload)
+
+    def _heard(self, channel: str, payload: str) -> None:
+        if channel == WORK:
+            self._on_work(payload)
+        elif channel == DUE:
+            self._on_due()
+        else:
+            try:
+                message = json.loads(payload)
+                self._on_cancel(str(message["cancel"]), str(message["worker"]))
+            except (ValueError, TypeError, KeyError):  # anybody may NOTIFY anything
+                log.warning("listen.not_understood", extra={"channel": channel})

@@ -1,0 +1,52 @@
+"""Structured logs: one line an event, JSON when not on a terminal, the event's name as the message."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD and not key.startswith("_")}
+
+
+class JsonLines(logging.Formatter):
+    """A JSON object a line: at, level, event, logger, then the event's own fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "logger": record.name,
+            **_extras(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class TextLines(logging.Formatter):
+    """For a terminal: time, level, event, then key=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
+        fields = " ".join(f"{key}={value}" for key, value in _extras(record).items())
+        line = f"{at} {record.levelname.lower():7} {record.getMessage()} {fields}".rstrip()
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def configure(level: int = logging.INFO) -> None:
+    """Send every log of this process to standard error in the form that fits it."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TextLines() if sys.stderr.isatty() else JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    django = logging.getLogger("django")
+    django.handlers.clear()
+    django.propagate = True

@@ -1,0 +1,82 @@
+"""The housekeeping of the cluster, each routine one batch a call; every one is safe when two workers run it at once."""
+
+import logging
+from random import Random
+
+from jobs import presence, transitions
+from jobs.conf import conf
+from jobs.policy import policy
+from jobs.registry import catalogue
+from jobs.retry import RetryPolicy
+from jobs.states import State
+from workers.connections import ENGINE
+from workers.service import Service
+
+log = logging.getLogger(__name__)
+_rng = Random()  # noqa: S311  (jitter)
+
+
+def promote_due() -> int:
+    """Enqueue the jobs whose instant has come."""
+    return transitions.promote(limit=conf().scheduler.batch_size, using=ENGINE)
+
+
+def until_next_due() -> float:
+    """Seconds to sleep: until the next due job, at most the scheduler's interval."""
+    nearest = transitions.next_due(using=ENGINE)
+    interval = conf().scheduler.interval
+    return interval if nearest is None else min(interval, max(0.005, nearest))
+
+
+def _retry_policy(type_name: str) -> RetryPolicy:
+    return policy(catalogue.get(type_name) or type_name).retry
+
+
+def recover() -> int:
+    """End the executions whose lease ended: WorkerLost, and what the retry rule says."""
+    settings = conf()
+    found = transitions.expire(
+        grace=settings.recovery.lease_grace_period,
+        limit=settings.recovery.batch_size,
+        policy_of=_retry_policy,
+        lost_limit=settings.resilience.lost_limit,
+        rng=_rng,
+        using=ENGINE,
+    )
+    for job in found:
+        log.warning("job.worker_lost", extra={"job": str(job.id), "state": str(job.state), "execution": job.execution})
+    return len(found)
+
+
+def sweep_workers() -> int:
+    """Mark silent workers Offline, forget those that left long ago."""
+    settings = conf()
+    silent = presence.sweep(silent_for=settings.worker.lease_duration, using=ENGINE)
+    if silent:
+        log.warning("workers.silent", extra={"count": silent})
+    return silent + presence.forget(offline_for=settings.retention.offline_workers, using=ENGINE)
+
+
+def retain() -> int:
+    """Delete finished jobs that are older than they are kept; returns the largest batch."""
+    kept = conf().retention
+    ages = {State.SUCCEEDED: kept.succeeded, State.CANCELLED: kept.cancelled, State.FAILED: kept.failed}
+    deleted = [
+        transitions.purge(state, age=age, letters=kept.dead_letters, limit=kept.batch_size, using=ENGINE)
+        for state, age in ages.items()
+    ]
+    if any(deleted):
+        log.info("jobs.purged", extra={"count": sum(deleted)})
+    return max(deleted)
+
+
+def services() -> dict[str, Service]:
+    """The routines of a worker, by name."""
+    settings = conf()
+    made = [
+        Service("promoter", promote_due, interval=until_next_due, batch=settings.scheduler.batch_size),
+        Service("recovery", recover, interval=settings.recovery.interval, batch=settings.recovery.batch_size),
+        Service("presence", sweep_workers, interval=settings.worker.silent_after),
+        Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
+    ]
+    return {service.name: service for service in made}
