@@ -12,7 +12,6 @@ from django.db import InterfaceError, OperationalError
 from jobs import fingerprint as prints
 from jobs.errors import Invalid, JobTimeout, PermanentJobError, ResultError, Snooze, TransientJobError
 from jobs.outcomes import Claim, Ending, ErrorInfo
-from jobs.policy import EffectivePolicy
 from jobs.retry import Retry, RetryPolicy, decide
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 from jobs.text import clean
@@ -94,14 +93,13 @@ def cancelled(claim: Claim) -> Ending:
     return Ending(claim.id, claim.dispatch_id, State.CANCELLED, Outcome.CANCELLED, Reason.CANCELLED)
 
 
-def failed(claim: Claim, error: BaseException, policy: EffectivePolicy, rng: Random) -> Ending:
+def failed(claim: Claim, error: BaseException, declared: RetryPolicy, rng: Random) -> Ending:
     """The handler raised: dead at once when permanent, else what the retry rule says."""
     info = describe(claim.type, error)
     timed_out = isinstance(error, JobTimeout)
     outcome = Outcome.TIMED_OUT if timed_out else Outcome.FAILED
     if isinstance(error, (PermanentJobError, Invalid, ResultError)):
         return _dead(claim, info, outcome, Reason.PERMANENT, FailureKind.PERMANENT)
-    declared = policy.retry
     allowed = RetryPolicy(claim.max_attempts, declared.base, declared.factor, declared.cap, declared.jitter)
     decision = decide(allowed, claim.attempt, rng)
     if isinstance(decision, Retry) and not claim.at_most_once:
@@ -123,10 +121,10 @@ def _dead(claim: Claim, info: ErrorInfo, outcome: Outcome, reason: Reason, kind:
     return Ending(claim.id, claim.dispatch_id, State.FAILED, outcome, reason, error=info, failure_kind=kind)
 
 
-def interrupted(claim: Claim, why: Interrupt, error: BaseException, policy: EffectivePolicy, rng: Random) -> Ending:
+def interrupted(claim: Claim, why: Interrupt, error: BaseException, declared: RetryPolicy, rng: Random) -> Ending:
     """The handler ended by an exception after it was asked to stop: what asked says what the job becomes."""
     if why is Interrupt.CANCELLED:
         return cancelled(claim)
     if why is Interrupt.TIMEOUT:
-        return failed(claim, error, policy, rng)
+        return failed(claim, error, declared, rng)
     return released(claim)

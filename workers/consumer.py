@@ -6,7 +6,9 @@ import random
 from collections.abc import Sequence
 
 from jobs.outcomes import Ending
+from jobs.retry import RetryPolicy
 from jobs.transitions import Settled
+from workers import conclusion
 from workers.connections import DATABASE_ERRORS
 from workers.execution import Execution, prepare
 from workers.isolation import HandlerLoop, ThreadPool
@@ -37,6 +39,8 @@ class Consumer:
         self._idle.set()
         self._taking = True
         self._may_have_more: set[str] = set()
+        self._timers: dict[Held, asyncio.TimerHandle] = {}
+        self._rng = random.Random()  # noqa: S311  (jitter)
         self.notes = Notes(ends)
         self.handlers = HandlerLoop(self._ended)
         self.threads = ThreadPool(slots.total, self._ended)
@@ -96,13 +100,25 @@ class Consumer:
 
     def _start(self, held: Sequence[Held]) -> None:
         self._idle.clear()
-        executions = [prepare(h, self.notes.dirty) for h in held]
+        executions = [e for h in held if (e := self._prepare(h)) is not None]
         coroutines = [e for e in executions if e.isolation == "async"]
         plain = [e for e in executions if e.isolation != "async"]
         if coroutines:
             self.handlers.start_all(coroutines)
+        for execution in plain:
+            self._timers[execution.held] = self._loop.call_later(execution.limit, execution.time_out)
         if plain:
             self.threads.start_all(plain)
+
+    def _prepare(self, held: Held) -> Execution | None:
+        try:
+            return prepare(held, self.notes.dirty)
+        except Exception as error:
+            log.exception("job.not_prepared", extra={"job": str(held.claim.id)})
+            held.ended = True
+            ending = conclusion.failed(held.claim, error, RetryPolicy(), self._rng)
+            self._ends.settle(ending, lambda settled: self._settled(held, ending, settled))
+            return None
 
     def _ended(self, execution: Execution, ending: Ending) -> None:
         """In the handler's thread: its end goes to the ledger."""
@@ -127,9 +143,13 @@ class Consumer:
                 **({"error": ending.error.type} if ending.error else {}),
             },
         )
-        self._loop.call_soon_threadsafe(self._freed, claim.queue, claim.slot)
+        self._loop.call_soon_threadsafe(self._freed, held)
 
-    def _freed(self, queue: str, slot: int) -> None:
+    def _freed(self, held: Held) -> None:
+        queue, slot = held.claim.queue, held.claim.slot
+        timer = self._timers.pop(held, None)
+        if timer is not None:
+            timer.cancel()
         self._slots.give_back(queue, slot)
         if queue in self._may_have_more:
             self._work.set()

@@ -7,12 +7,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from jobs.conf import conf
 from jobs.context import JobContext, LogLevel
 from jobs.outcomes import LogLine
-from jobs.results import result_json
 from jobs.transitions import Note
 from workers.leases import Held
 
@@ -37,7 +34,6 @@ class WorkerContext(JobContext):
         self._new_progress: tuple[int, str] | None = None
         self._ended = False
         self.last_progress: tuple[int, str] | None = None
-        self.result: str | None = None
         self._told = False
         self._guard = threading.Lock()
 
@@ -51,10 +47,6 @@ class WorkerContext(JobContext):
             self._numbered += 1
             self._lines_waiting.append((self._numbered, level, message, time.monotonic()))
         self._tell()
-
-    def _publish_result(self, result: Any) -> None:
-        limits = conf().limits
-        self.result = result_json(result, depth=limits.depth, max_bytes=limits.result)
 
     def _open_folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"turno-{self.job_id}-"))

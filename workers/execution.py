@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from jobs.conf import conf
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost, PermanentJobError, Snooze
 from jobs.jobtypes import JobType
 from jobs.outcomes import Ending
 from jobs.policy import EffectivePolicy, policy
 from jobs.registry import catalogue
-from jobs.results import result_json
 from jobs.states import State
 from workers import conclusion
 from workers.context import WorkerContext
@@ -63,7 +61,7 @@ class Execution:
             ending = self._raised(error)
         if ending.to is State.SUCCEEDED and self.held.interrupt is Interrupt.TIMEOUT:
             # It took no notice of its time limit and ended later: too late is too late.
-            ending = conclusion.failed(claim, self._timeout_error(), self.policy, _rng)
+            ending = conclusion.failed(claim, self._timeout_error(), self.policy.retry, _rng)
         return ending, time.monotonic() - started
 
     async def _tries(
@@ -87,13 +85,7 @@ class Execution:
             else:
                 if isinstance(returned, Snooze):
                     return conclusion.snoozed(claim, returned)
-                return conclusion.succeeded(claim, self._result(returned))
-
-    def _result(self, returned: Any) -> str | None:
-        if returned is None:
-            return self.ctx.result
-        limits = conf().limits
-        return result_json(returned, depth=limits.depth, max_bytes=limits.result)
+                return conclusion.succeeded(claim, self.ctx.final_result(returned))
 
     def _raised(self, error: BaseException) -> Ending:
         claim, why = self.held.claim, self.held.interrupt
@@ -103,10 +95,10 @@ class Execution:
         if why is not None and stopped:
             if why is Interrupt.TIMEOUT:
                 error = self._timeout_error()
-            return conclusion.interrupted(claim, why, error, self.policy, _rng)
+            return conclusion.interrupted(claim, why, error, self.policy.retry, _rng)
         if why in (Interrupt.SHUTDOWN, Interrupt.LOST):  # torn down by us: whatever came of it is not the job's fault
             return conclusion.released(claim)
-        return conclusion.failed(claim, error, self.policy, _rng)
+        return conclusion.failed(claim, error, self.policy.retry, _rng)
 
     def _timeout_error(self) -> JobError:
         return JobTimeout(f"the attempt ran longer than its limit of {self.limit:g} s")

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from jobs import presence, transitions
 from jobs.sections import Worker as WorkerSettings
@@ -22,14 +22,13 @@ class Heartbeat(threading.Thread):
         book: LeaseBook,
         settings: WorkerSettings,
         problems: Sequence[Mapping[str, str]],
-        listening: Callable[[], bool],
     ) -> None:
         super().__init__(name="turno-heartbeat", daemon=True)
         self._who = who
         self._book = book
         self._settings = settings
         self._problems = problems
-        self._listening = listening
+        self.registered = threading.Event()
         self._wake = threading.Event()
         self._closing = False
         self._backoff = Backoff(settings.reconnect_max)
@@ -50,7 +49,7 @@ class Heartbeat(threading.Thread):
 
     def run(self) -> None:
         while not self._closing:
-            pause = self.settings_tick()
+            pause = self._pause()
             try:
                 self._turn()
                 if not self.connected:
@@ -70,7 +69,7 @@ class Heartbeat(threading.Thread):
             self._wake.clear()
         drop_connection()
 
-    def settings_tick(self) -> float:
+    def _pause(self) -> float:
         """Seconds until the next thing that is due."""
         return max(0.02, min(min(self._next.values()) - boottime(), self._settings.cancel_poll_interval))
 
@@ -90,12 +89,14 @@ class Heartbeat(threading.Thread):
             except DATABASE_ERRORS:
                 self._next["renew"] = 0.0
                 raise
-        if self._due("cancels", settings.cancel_poll_interval) and len(self._book) and not self._listening():
+        # Cancels come by notification; where that is lost or cut off, this finds them within its interval.
+        if self._due("cancels", settings.cancel_poll_interval) and len(self._book):
             for token in transitions.cancels(worker_id=self._who.id, using=ENGINE):
                 self.cancel(token)
         if self._due("beat", settings.heartbeat_interval):
             state = "Draining" if self.draining else "Online"
             presence.beat(self._who, state=state, problems=self._problems, using=ENGINE)
+            self.registered.set()
             self._release_strays()
 
     def cancel(self, token: object) -> None:

@@ -105,6 +105,8 @@ class ClaimLedger(Ledger):
 
     def write(self, batch: list[Any]) -> None:
         for offer, future in batch:
+            if not future.set_running_or_notify_cancel():
+                continue  # nobody waits for it any more
             claim_id = new_id()
             self._book.begin(claim_id)
             sent = boottime()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import UUID
 
 from jobs import leadership, presence
@@ -30,6 +29,7 @@ from workers.transports.postgres import PostgresTransport
 
 log = logging.getLogger(__name__)
 LEADER = "housekeeping"
+EXIT_FAILED = 1
 EXIT_LATE = 70  # a handler outlived its lease and could not be stopped: the process ends with it
 
 
@@ -42,8 +42,16 @@ class Options:
     shutdown_timeout: float
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a worker ended: `clean` when no handler is left running, and the exit code of its process."""
+
+    clean: bool
+    code: int
+
+
 class Worker:
-    """A worker process. `main` runs until a signal and returns whether everything ended in order."""
+    """A worker process. `main` runs until a signal and says how it ended; `end_process` does the rest."""
 
     def __init__(self, options: Options) -> None:
         settings = conf()
@@ -57,7 +65,7 @@ class Worker:
         )
         self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
         self._services = routines.services()
-        self._heartbeat = Heartbeat(self.who, self._book, self._settings, problems, lambda: self._listener.connected)
+        self._heartbeat = Heartbeat(self.who, self._book, self._settings, problems)
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
         self._routines = ThreadPoolExecutor(2, thread_name_prefix="turno-routine")
@@ -69,11 +77,13 @@ class Worker:
             reconnect_max=self._settings.reconnect_max,
         )
 
-    async def main(self) -> bool:
-        """Work until SIGTERM or SIGINT; a second one returns everything at once."""
+    async def main(self, stopped: Callable[[], bool] = lambda: False) -> "End":
+        """Work until SIGTERM or SIGINT; a second one returns everything at once. `stopped`: one came already."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal)
+        if stopped():
+            self._stopping.set()
         self._consumer = Consumer(
             PostgresTransport(self._claims),
             Slots(self._options.queues),
@@ -82,7 +92,6 @@ class Worker:
             batch_size=self._settings.batch_size,
             poll=self._settings.poll_interval,
         )
-        await loop.run_in_executor(self._routines, guarded, lambda: presence.beat(self.who, using=ENGINE))
         for thread in (self._claims, self._ends, self._heartbeat):
             thread.start()
         background = [
@@ -94,16 +103,18 @@ class Worker:
                 *((name, service.run(self._routines, self._leads)) for name, service in self._services.items()),
             )
         ]
+        await loop.run_in_executor(None, self._heartbeat.registered.wait, 10)
         taking = asyncio.create_task(self._consumer.run(), name="consumer")
         log.info("worker.ready", extra=self._describe())
         await asyncio.wait([taking, asyncio.create_task(self._stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
-        if taking.done() and not self._stopping.is_set():
-            log.critical("consumer.ended", exc_info=taking.exception())
+        failed = taking.done() and taking.exception() is not None
+        if failed:
+            log.critical("consumer.failed", exc_info=taking.exception())
         clean = await self._stop(taking)
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
-        return clean
+        return End(clean, EXIT_FAILED if failed else 0)
 
     async def _stop(self, taking: "asyncio.Task[None]") -> bool:
         loop = asyncio.get_running_loop()
@@ -136,7 +147,10 @@ class Worker:
     async def _every(self, interval: float, work: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(interval)
-            work()
+            try:
+                work()
+            except Exception:
+                log.exception("routine.failed")
 
     def _enforce_deadlines(self) -> None:
         """At its deadline a handler must be dead: coroutines are cancelled; where that does not end it, the process."""
@@ -196,13 +210,16 @@ def _presence(options: Options) -> presence.Presence:
     )
 
 
-def end_process(worker_id: UUID, clean: bool) -> None:
+def end_process(worker_id: UUID, end: End) -> None:
     """End this process. Handlers that would not stop are threads of it: replacing its program ends them all at once,
     and the new program, in which nothing of them lives on, gives their jobs back."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    if clean:
-        os._exit(0)
-    manage = str(Path(sys.argv[0]).resolve())
-    os.execv(sys.executable, [sys.executable, manage, "turno", "release", str(worker_id)])  # noqa: S606
+    if end.clean:
+        os._exit(end.code)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # kept by the new program: nothing may break off the release
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "django", "turno", "release", str(worker_id)]
+    os.execve(sys.executable, command, environment)  # noqa: S606

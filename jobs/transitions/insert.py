@@ -15,9 +15,10 @@ from django.db import OperationalError, connections
 from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
 
+from jobs.conf import conf
 from jobs.errors import Conflict, IdempotencyMismatch
 from jobs.states import State
-from jobs.transitions.sql import WORK, fetch, in_transaction, sqlstate
+from jobs.transitions.sql import DUE, WORK, fetch, in_transaction, sqlstate
 
 LOCK_TIMEOUT = 5.0
 TRIES = 5
@@ -93,6 +94,9 @@ SELECT id, state FROM inserted
 UNION ALL
 SELECT NULL, pg_notify('{WORK}', queue)::text
 FROM (SELECT DISTINCT queue FROM inserted WHERE state = 'Enqueued') AS woken
+UNION ALL
+SELECT NULL, pg_notify('{DUE}', '')::text
+WHERE EXISTS (SELECT FROM new WHERE due < statement_timestamp() + %(soon)s::float8 * interval '1 second')
 """
 HOLDERS = """
 SELECT unique_key, id, state FROM turno.jobs
@@ -141,9 +145,10 @@ def _place(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued
     """Insert what can be, find who stands in the way of the rest; again where that one has ended meanwhile."""
     placed: dict[UUID, Enqueued] = {}
     left = list(rows)
+    soon = conf().scheduler.interval
     for _try in range(TRIES):
         for chunk in _chunks(sorted(left, key=lambda row: (row.unique_key is None, row.unique_key or "", row.id))):
-            for id_, state in fetch(cursor, INSERT, {"rows": _json(chunk)}):
+            for id_, state in fetch(cursor, INSERT, {"rows": _json(chunk), "soon": soon}):
                 if id_ is not None:
                     placed[id_] = Enqueued(id_, State(state))
         left = [row for row in left if row.id not in placed]

@@ -48,9 +48,9 @@ WITH wanted AS (
     )
 ), moved AS (
     UPDATE turno.jobs AS j
-    SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(), finished_at = NULL,
-        attempts_used = 0, lost_count = 0, progress = 0, stage = '', result = NULL, failure_kind = NULL,
-        error_type = NULL, error_message = NULL,
+    SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(),
+        finished_at = NULL, attempts_used = 0, lost_count = 0, progress = 0, stage = '', result = NULL,
+        failure_kind = NULL, error_type = NULL, error_message = NULL,
         cancel_requested_at = NULL, cancel_requested_by = NULL, cancel_reason = NULL
     FROM wanted AS w
     WHERE j.id = w.id AND w.place = 1 AND j.state IN ('Failed', 'Cancelled')

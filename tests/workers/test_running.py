@@ -117,7 +117,7 @@ def test_a_scheduled_job_waits_for_its_instant_by_the_databases_clock(fleet):
     id_ = enqueue("probe.async", {"key": "later"}, delay=1.0).id
     assert job(id_).state == "Scheduled"
     wait_state(id_, "Succeeded")
-    changes = {to: at for to, at in job(id_).changes.values_list("to_state", "at")}
+    changes = dict(job(id_).changes.values_list("to_state", "at"))
     assert changes["Enqueued"] - job(id_).created_at >= timedelta(seconds=1)
 
 

@@ -1,6 +1,5 @@
 """Threads for plain handlers: cooperative. A thread can't be killed, so one that ignores the word keeps its slot."""
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +12,7 @@ Done = Callable[[Execution, Ending], None]
 
 
 class ThreadPool:
-    """Runs executions in threads; `done` is called in the thread with each end."""
+    """Runs executions in threads; `done` is called in the thread with each end. The engine keeps their time limits."""
 
     def __init__(self, size: int, done: Done) -> None:
         self._pool = ThreadPoolExecutor(size, thread_name_prefix="turno-job")
@@ -25,13 +24,9 @@ class ThreadPool:
             self._pool.submit(self._run, execution)
 
     def _run(self, execution: Execution) -> None:
-        timer = threading.Timer(execution.limit, execution.time_out)
-        timer.daemon = True
-        timer.start()
         try:
             ending = execution.run()
         finally:
-            timer.cancel()
             # The handler's own ORM connections: none stays open, none stays in a transaction that it forgot.
             connections.close_all()
         self._done(execution, ending)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -53,10 +54,9 @@ class Command(BaseCommand):
             signal.signal(number, note_signal)
         if not wait_for_database(settings.reconnect_max, stop=lambda: bool(stopped)):
             return
-        asyncio.run(_work(chosen))
+        asyncio.run(_work(chosen, lambda: bool(stopped)))
 
 
-async def _work(options: Options) -> None:
+async def _work(options: Options, stopped: Callable[[], bool]) -> None:
     worker = Worker(options)
-    clean = await worker.main()
-    end_process(worker.who.id, clean)
+    end_process(worker.who.id, await worker.main(stopped))

@@ -1,0 +1,17 @@
+"""Text as the database can keep it: no NUL, no lone surrogate, no longer than its limit."""
+
+CUT = "…"
+
+
+def clean(value: object, limit: int, *, one_line: bool = False) -> str:
+    """`value` as storable text of at most `limit` characters; a longer one ends in "…".
+
+    NUL is removed (PostgreSQL refuses it), lone surrogates become "?" (UTF-8 has none); `one_line` folds
+    every run of white space to one blank.
+    """
+    text = str(value).replace("\x00", "")
+    if one_line:
+        text = " ".join(text.split())
+    if len(text) > limit:
+        text = text[: limit - len(CUT)] + CUT
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
