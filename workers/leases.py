@@ -10,6 +10,8 @@ from jobs.cancellation import CancelFlag
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost
 from jobs.outcomes import Claim
 
+STOPPING = 0.5  # seconds that a handler has to stop once it is told that its lease is over
+
 
 class Interrupt(StrEnum):
     """Why a running handler was asked to stop; the first that is said stays, but for LOST, which overrides."""
@@ -29,6 +31,7 @@ class Held:
     flag: CancelFlag = field(default_factory=CancelFlag)
     interrupt: Interrupt | None = None
     stop: Callable[[Interrupt], None] | None = None
+    overdue_since: float | None = None
     ended: bool = False  # the handler is over; what is left is to write its end
 
     def ask(self, why: Interrupt, limit: float | None = None) -> bool:
@@ -123,6 +126,7 @@ class LeaseBook:
         with self._lock:
             late = [h for h in self._held.values() if h.deadline <= now]
             for h in late:
+                h.overdue_since = now
                 self._expired[h.claim.dispatch_id] = self._held.pop(h.claim.dispatch_id)
             return late
 
@@ -132,9 +136,19 @@ class LeaseBook:
             return min((h.deadline for h in self._held.values()), default=None)
 
     def late(self, now: float, patience: float) -> list[Held]:
-        """Handlers that run on although their deadline passed more than `patience` seconds ago."""
+        """Handlers that run on although their deadline passed more than `patience` seconds ago.
+
+        Each had STOPPING seconds since this process saw it: one that was frozen sees it only when it wakes.
+        """
         with self._lock:
-            return [h for h in self._expired.values() if not h.ended and h.deadline + patience <= now]
+            return [
+                h
+                for h in self._expired.values()
+                if not h.ended
+                and h.deadline + patience <= now
+                and h.overdue_since is not None
+                and h.overdue_since + STOPPING <= now
+            ]
 
     def close(self, token: UUID) -> None:
         """The execution's end is written, or known to be nobody's: it leaves the book."""
