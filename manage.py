@@ -1,15 +1,13 @@
 #!/usr/bin/env python
 """Turno's command line: `python manage.py help`."""
 
-import os
 import sys
 
 
 def main() -> None:
-    from turno.environment import load_env_file
+    from turno.environment import prepare
 
-    load_env_file()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "turno.settings")
+    prepare()
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -1,23 +1,26 @@
 """The sections of the settings, with each key's type, default and bounds. Durations are seconds (`jobs.durations`)."""
 
+import json
 import re
-from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from jobs.databaseurl import parse_database_url
 from jobs.durations import Duration
+from jobs.speech import _
 
-SECRET_KEYS = frozenset({"url", "direct_url", "key", "secret_key"})
 QUEUE_NAME = re.compile(r"[a-z0-9._-]{1,100}")
+TYPE_NAME = re.compile(r"[a-z0-9._-]{1,200}")
 
 
 def _postgres_url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in {"postgresql", "postgres"} or not parts.path.strip("/"):
-        raise ValueError("expected postgresql://user:password@host:port/database")
-    _ = parts.port  # raises ValueError for a port that is no number
-    return value
+    parse_database_url(value)
+    return value.strip()
+
+
+def _is_queue(name: str) -> bool:
+    return bool(QUEUE_NAME.fullmatch(name)) and name != "dead-letter" and not name.endswith("_error")
 
 
 def parse_queues(value: str) -> dict[str, int]:
@@ -25,12 +28,14 @@ def parse_queues(value: str) -> dict[str, int]:
     queues: dict[str, int] = {}
     for part in value.split(","):
         name, colon, slots = part.strip().partition(":")
-        if not QUEUE_NAME.fullmatch(name) or name == "dead-letter" or name.endswith("_error"):
-            raise ValueError(f"{part.strip()!r}: expected queue:slots, with a queue of a-z, 0-9, '.', '_' or '-'")
-        if not colon or not slots.isascii() or not slots.isdigit() or not 1 <= int(slots) <= 1000:
-            raise ValueError(f"{part.strip()!r}: expected queue:slots, with 1 to 1000 slots")
+        if not _is_queue(name):
+            expected = _("{part}: expected queue:slots, with a queue of a-z, 0-9, '.', '_' or '-'")
+            raise ValueError(expected.format(part=repr(part.strip()[:120])))
+        if not colon or not re.fullmatch("[0-9]{1,4}", slots) or not 1 <= int(slots) <= 1000:
+            expected = _("{part}: expected queue:slots, with 1 to 1000 slots")
+            raise ValueError(expected.format(part=repr(part.strip()[:120])))
         if name in queues:
-            raise ValueError(f"{name!r} stands twice")
+            raise ValueError(_("{queue} stands twice").format(queue=repr(name)))
         queues[name] = int(slots)
     return queues
 
@@ -40,9 +45,68 @@ def _queues_text(value: str) -> str:
     return value
 
 
+def _queue_name(value: str) -> str:
+    if not _is_queue(value):
+        raise ValueError(
+            _("expected the name of a queue: a-z, 0-9, '.', '_' or '-', and neither dead-letter nor …_error")
+        )
+    return value
+
+
+def _type_name(value: str) -> str:
+    if not TYPE_NAME.fullmatch(value):
+        raise ValueError(_("expected the name of a job type: a-z, 0-9, '.', '_' or '-'"))
+    return value
+
+
+def _module_name(value: str) -> str:
+    if not all(part.isidentifier() for part in value.split(".")):
+        raise ValueError(_("expected the name of a Python module, such as package.module"))
+    return value
+
+
+def _no_truth(value: Any) -> Any:
+    """Python counts True as 1, a person does not."""
+    if isinstance(value, bool):
+        raise ValueError(_("expected a number"))
+    return value
+
+
+def _list(value: Any) -> Any:
+    """A list out of the text of a variable: JSON where it begins with "[", else the parts between commas."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return _json(value, _('expected a list: a,b or ["a", "b"]'))
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _table(value: Any) -> Any:
+    """A table out of the text of a variable, which is JSON."""
+    if not isinstance(value, str):
+        return value
+    return _json(value, _('expected a JSON object, such as {"report.generate": {"timeout": "5 min"}}'))
+
+
+def _json(text: str, expected: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(expected) from None
+
+
 PostgresUrl = Annotated[str, AfterValidator(_postgres_url)]
 Queues = Annotated[str, AfterValidator(_queues_text)]
+QueueName = Annotated[str, AfterValidator(_queue_name)]
+TypeName = Annotated[str, AfterValidator(_type_name)]
+ModuleName = Annotated[str, AfterValidator(_module_name)]
+Modules = Annotated[tuple[ModuleName, ...], BeforeValidator(_list)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
+Count = Annotated[int, BeforeValidator(_no_truth)]
+Number = Annotated[float, BeforeValidator(_no_truth)]
 Positive = Annotated[Duration, Field(gt=0)]
+# From 1 ms on: PostgreSQL's own parameters are whole milliseconds, and 0 there switches a timeout off.
+DatabaseTimeout = Annotated[Duration, Field(ge=0.001, le=86400)]
 
 
 class Section(BaseModel):
@@ -51,22 +115,32 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Database(Section):
-    """`direct_url`: a connection that does not pass PgBouncer, for LISTEN and migrations; naming it says that `url` does."""
+def Secret(default: Any, **limits: Any) -> Any:  # noqa: N802  (stands where a Field would)
+    """A field whose value neither `repr` nor a message may show."""
+    return Field(default, repr=False, json_schema_extra={"secret": True}, **limits)
 
-    url: PostgresUrl = "postgresql://turno@127.0.0.1:5432/turno"
-    direct_url: PostgresUrl | None = None
+
+def is_secret(model: Any, key: object) -> bool:
+    """Whether `key` of the section `model` is declared with Secret."""
+    field = model.model_fields.get(key)
+    return field is not None and isinstance(field.json_schema_extra, dict) and "secret" in field.json_schema_extra
+
+
+class Database(Section):
+    """`direct_url`: a connection for LISTEN and migrations that passes no PgBouncer; naming it says that `url` does."""
+
+    url: PostgresUrl = Secret("postgresql://turno@127.0.0.1:5432/turno")
+    direct_url: PostgresUrl | None = Secret(None)
     connect_timeout: Positive = 5.0
-    statement_timeout: Positive = 30.0
-    idle_in_transaction_timeout: Positive = 15.0
-    pool_size: int = Field(10, ge=1, le=200)
+    statement_timeout: DatabaseTimeout = 30.0
+    idle_in_transaction_timeout: DatabaseTimeout = 15.0
+    pool_size: Count = Field(10, ge=1, le=200)
 
 
 class Messaging(Section):
     """What carries the work; in this version PostgreSQL itself."""
 
     transport: Literal["postgres"] = "postgres"
-    queue_prefix: str = Field("turno", pattern=r"^[a-z0-9-]{1,40}$")
 
 
 class Worker(Section):
@@ -83,12 +157,14 @@ class Worker(Section):
     progress_interval: Positive = 1.0
     leadership_lease: Annotated[Duration, Field(ge=1)] = 15.0
     reconnect_max: Positive = 5.0
-    batch_size: int = Field(100, ge=1, le=500)
+    batch_size: Count = Field(100, ge=1, le=500)
 
     @model_validator(mode="after")
-    def _renewed_in_time(self) -> Self:
+    def _in_time(self) -> Self:
         if self.lease_renewal_interval * 2 > self.lease_duration:
-            raise ValueError("lease_renewal_interval must be at most half of lease_duration")
+            raise ValueError(_("lease_renewal_interval must be at most half of lease_duration"))
+        if self.heartbeat_interval >= self.silent_after:
+            raise ValueError(_("heartbeat_interval must be shorter than silent_after"))
         return self
 
 
@@ -96,7 +172,7 @@ class Scheduler(Section):
     """The promoter of due jobs."""
 
     interval: Positive = 2.0
-    batch_size: int = Field(200, ge=1, le=1000)
+    batch_size: Count = Field(200, ge=1, le=1000)
 
 
 class Recovery(Section):
@@ -104,7 +180,7 @@ class Recovery(Section):
 
     interval: Positive = 10.0
     lease_grace_period: Positive = 15.0
-    batch_size: int = Field(200, ge=1, le=1000)
+    batch_size: Count = Field(200, ge=1, le=1000)
 
 
 class Retention(Section):
@@ -117,16 +193,16 @@ class Retention(Section):
     dead_letters: Duration = 90 * 86400.0
     metrics: Duration = 35 * 86400.0
     interval: Positive = 60.0
-    batch_size: int = Field(500, ge=1, le=5000)
+    batch_size: Count = Field(500, ge=1, le=5000)
 
 
 class TypePolicy(Section):
     """What the configuration overrides for one type; None leaves what the handler declares."""
 
-    queue: str | None = Field(None, pattern=r"^[a-z0-9._-]{1,100}$")
-    priority: int | None = Field(None, ge=-10, le=10)
+    queue: QueueName | None = None
+    priority: Count | None = Field(None, ge=-10, le=10)
     timeout: Positive | None = None
-    max_attempts: int | None = Field(None, ge=1, le=100)
+    max_attempts: Count | None = Field(None, ge=1, le=100)
     backoff_base: Duration | None = None
     backoff_cap: Duration | None = None
 
@@ -134,33 +210,33 @@ class TypePolicy(Section):
 class Resilience(Section):
     """Retries and time limits, and `types`, the same by type."""
 
-    max_attempts: int = Field(5, ge=1, le=100)
+    max_attempts: Count = Field(5, ge=1, le=100)
     timeout: Positive = 600.0
     backoff_base: Duration = 15.0
-    backoff_factor: float = Field(2.0, ge=1, le=100)
+    backoff_factor: Number = Field(2.0, ge=1, le=100)
     backoff_cap: Duration = 900.0
-    jitter: float = Field(0.2, ge=0, le=1)
-    immediate_retries: int = Field(2, ge=0, le=10)
+    jitter: Number = Field(0.2, ge=0, le=1)
+    immediate_retries: Count = Field(2, ge=0, le=10)
     immediate_retry_delay: Duration = 0.5
-    lost_limit: int = Field(3, ge=1, le=100)
-    types: dict[str, TypePolicy] = {}
+    lost_limit: Count = Field(3, ge=1, le=100)
+    types: Annotated[dict[TypeName, TypePolicy], BeforeValidator(_table)] = {}
 
 
 class Limits(Section):
     """Sizes in bytes of UTF-8 JSON (or text), depths and counts."""
 
-    payload: int = Field(256 * 1024, ge=1024)
-    result: int = Field(256 * 1024, ge=1024)
-    depth: int = Field(64, ge=4, le=500)
-    request: int = Field(4 * 1024 * 1024, ge=1024)
-    log_lines: int = Field(10_000, ge=1)
-    log_bytes: int = Field(1024 * 1024, ge=1024)
+    payload: Count = Field(256 * 1024, ge=1024)
+    result: Count = Field(256 * 1024, ge=1024)
+    depth: Count = Field(64, ge=4, le=500)
+    request: Count = Field(4 * 1024 * 1024, ge=1024)
+    log_lines: Count = Field(10_000, ge=1)
+    log_bytes: Count = Field(1024 * 1024, ge=1024)
 
 
 class Api(Section):
     """Access to the API and what it accepts."""
 
-    key: str | None = Field(None, min_length=8)
+    key: str | None = Secret(None, min_length=8)
     docs: bool = True
     unknown_types: Literal["refuse", "accept"] = "refuse"
 
@@ -175,7 +251,7 @@ class Web(Section):
     """Where the web process listens, and what its cookies are signed with."""
 
     bind: str = "127.0.0.1"
-    port: int = Field(8080, ge=1, le=65535)
-    secret_key: str | None = Field(None, min_length=32)
-    allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    port: Count = Field(8080, ge=1, le=65535)
+    secret_key: str | None = Secret(None, min_length=32)
+    allowed_hosts: Texts = ("localhost", "127.0.0.1", "[::1]")
     secure_cookies: bool = False

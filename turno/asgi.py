@@ -2,11 +2,10 @@
 
 import os
 
-from turno.environment import load_env_file
+from turno.environment import prepare
 
-load_env_file()
 os.environ["TURNO_PROCESS"] = "web"
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "turno.settings")
+prepare()
 
 from django.core.asgi import get_asgi_application  # noqa: E402  (the environment comes first)
 

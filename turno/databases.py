@@ -6,31 +6,34 @@ never through PgBouncer). Tables are named with their schema, so that no search_
 """
 
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
+from jobs.databaseurl import parse_database_url
 from jobs.sections import Database
 
 
 def _parts(url: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
+    """Django's keys from a URL; what it names besides (`?sslmode=require`) goes to the driver."""
+    parameters = parse_database_url(url)
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.strip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": query.pop("host", "") or unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
-        "OPTIONS": query,
+        "NAME": parameters.pop("dbname"),
+        "USER": parameters.pop("user", ""),
+        "PASSWORD": parameters.pop("password", ""),
+        "HOST": parameters.pop("host", ""),
+        "PORT": parameters.pop("port", ""),
+        "OPTIONS": parameters,
     }
 
 
 def _alias(url: str, section: Database, *, timeouts: bool, **options: Any) -> dict[str, Any]:
-    """One alias. Keepalives and tcp_user_timeout (ms): a cut-off peer must not hold a row lock for long."""
+    """One alias; what the URL itself names wins.
+
+    Keepalives and tcp_user_timeout (ms): a cut-off peer must not hold a row lock for long.
+    """
     alias = _parts(url)
     alias["CONN_MAX_AGE"] = None
     alias["CONN_HEALTH_CHECKS"] = True
-    alias["OPTIONS"] |= {
+    alias["OPTIONS"] = {
         "connect_timeout": max(2, round(section.connect_timeout)),
         "keepalives": 1,
         "keepalives_idle": 10,
@@ -38,12 +41,12 @@ def _alias(url: str, section: Database, *, timeouts: bool, **options: Any) -> di
         "keepalives_count": 3,
         "tcp_user_timeout": 20_000,
         **options,
+        **alias["OPTIONS"],
     }
     if timeouts:
         statement, idle = section.statement_timeout * 1000, section.idle_in_transaction_timeout * 1000
-        alias["OPTIONS"]["options"] = (
-            f"-c statement_timeout={statement:.0f} -c idle_in_transaction_session_timeout={idle:.0f}"
-        )
+        ours = f"-c statement_timeout={statement:.0f} -c idle_in_transaction_session_timeout={idle:.0f}"
+        alias["OPTIONS"]["options"] = f"{ours} {alias['OPTIONS'].get('options', '')}".strip()
     return alias
 
 
@@ -63,7 +66,6 @@ def databases(section: Database, *, pooled: bool) -> dict[str, dict[str, Any]]:
         alias["DISABLE_SERVER_SIDE_CURSORS"] = bouncer
     if pooled:
         default["CONN_MAX_AGE"] = 0
-        default["CONN_HEALTH_CHECKS"] = False
         default["OPTIONS"]["pool"] = {
             "min_size": 1,
             "max_size": section.pool_size,

@@ -24,6 +24,11 @@ def iff(left: Q, right: Q) -> Q:
     return (left & right) | (~left & ~right)
 
 
+def queue_name(field: str) -> Q:
+    """`field` may name a queue: its letters, and none of the names that a broker keeps for what failed."""
+    return Q(**{f"{field}__regex": NAME_100}) & ~Q(**{field: "dead-letter"}) & ~Q(**{f"{field}__endswith": "_error"})
+
+
 def one_of(field: str, values: Iterable[str]) -> Q:
     """`field` is set and one of the values: never NULL, which a CHECK would let pass."""
     return Q(**{f"{field}__isnull": False, f"{field}__in": [str(value) for value in values]})

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jobs.models.base import NAME_100, NAME_200, check, table
+from jobs.models.base import NAME_200, check, queue_name, table
 from jobs.models.job import Job
 
 
@@ -26,7 +26,9 @@ class Worker(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     stopped_at = models.DateTimeField(null=True)
-    problems = models.JSONField(db_default=[], help_text="What a person should know, such as modules that fail to load.")
+    problems = models.JSONField(
+        db_default=[], help_text="What a person should know, such as modules that fail to load."
+    )
 
     class Meta:
         db_table = table("workers")
@@ -63,7 +65,7 @@ class RecurringJob(models.Model):
     """A schedule. `version` grows at each write: the compare-and-set of firing."""
 
     id = models.UUIDField(primary_key=True)
-    name = models.TextField(unique=True)
+    name = models.TextField()
     type = models.TextField()
     queue = models.TextField(null=True)
     payload = models.JSONField()
@@ -82,8 +84,9 @@ class RecurringJob(models.Model):
     class Meta:
         db_table = table("recurring_jobs")
         constraints = [
+            models.UniqueConstraint(name="recurring_one_name", fields=["name"]),
             check("recurring_type_format", Q(type__regex=NAME_200)),
-            check("recurring_queue_format", Q(queue__isnull=True) | Q(queue__regex=NAME_100)),
+            check("recurring_queue_format", Q(queue__isnull=True) | queue_name("queue")),
             check("recurring_overlap_known", Q(overlap__in=["skip", "allow", "queue"])),
             check("recurring_misfire_known", Q(misfire__in=["once", "skip", "all"])),
             check("recurring_source_known", Q(source__in=["declared", "manual"])),

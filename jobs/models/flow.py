@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from jobs.models.base import NAME_100, NAME_200, check, iff, table
+from jobs.models.base import NAME_200, check, iff, queue_name, table
 from jobs.models.job import Job
 
 
@@ -80,13 +80,11 @@ class Queue(models.Model):
     class Meta:
         db_table = table("queues")
         constraints = [
-            check(
-                "queues_name_format",
-                Q(name__regex=NAME_100) & ~Q(name="dead-letter") & ~Q(name__endswith="_error"),
-            ),
+            check("queues_name_format", queue_name("name")),
             check("queues_slots_range", Q(slots__isnull=True) | Q(slots__range=(0, 1000))),
             check(
-                "queues_priority_range", Q(default_priority__isnull=True) | Q(default_priority__range=(-10, 10))
+                "queues_priority_range",
+                Q(default_priority__isnull=True) | Q(default_priority__range=(-10, 10)),
             ),
         ]
 
@@ -133,7 +131,10 @@ class Circuit(models.Model):
             check("circuits_type_format", Q(type__regex=NAME_200)),
             check("circuits_state_known", Q(state__in=["closed", "open", "half_open"])),
             check("circuits_open_has_instant", Q(state="closed") | Q(opened_at__isnull=False)),
-            check("circuits_probe_has_deadline", iff(Q(probe_job_id__isnull=False), Q(probe_deadline__isnull=False))),
+            check(
+                "circuits_probe_has_deadline",
+                iff(Q(probe_job_id__isnull=False), Q(probe_deadline__isnull=False)),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -53,10 +53,13 @@ class JobAttempt(models.Model):
 
 
 def legal_edges() -> Q:
-    """EDGES as one condition: what `job_state_changes` accepts."""
+    """EDGES as one condition: what `job_state_changes` accepts.
+
+    A start that is not NULL says so: else (NULL, to) compares as unknown, and a CHECK lets the unknown pass.
+    """
     legal = Q()
     for before, after in EDGES:
-        start = Q(from_state__isnull=True) if before is None else Q(from_state=str(before))
+        start = Q(from_state__isnull=True) if before is None else one_of("from_state", [before])
         legal |= start & Q(to_state=str(after))
     return legal
 
@@ -158,8 +161,14 @@ class DeadLetter(models.Model):
             models.UniqueConstraint(
                 name="dead_letters_one_pending", fields=["job"], condition=Q(resolved_at__isnull=True)
             ),
-            check("dead_letters_resolution_known", Q(resolved_how__isnull=True) | Q(resolved_how__in=["requeued", "discarded"])),
-            check("dead_letters_resolved_with_how", iff(Q(resolved_at__isnull=False), Q(resolved_how__isnull=False))),
+            check(
+                "dead_letters_resolution_known",
+                Q(resolved_how__isnull=True) | Q(resolved_how__in=["requeued", "discarded"]),
+            ),
+            check(
+                "dead_letters_resolved_with_how",
+                iff(Q(resolved_at__isnull=False), Q(resolved_how__isnull=False)),
+            ),
         ]
         indexes = [
             models.Index("fingerprint", "id", name="dead_letters_by_cause", condition=Q(resolved_at__isnull=True)),

@@ -5,7 +5,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from jobs.models.base import NAME_100, NAME_200, check, iff, one_of, table
+from jobs.durations import LONGEST
+from jobs.models.base import NAME_200, check, iff, one_of, queue_name, table
 from jobs.states import ACTIVE, FINAL, PARKED, TIMED, FailureKind, State, Waiting
 
 ACTIVE_STATES = sorted(str(state) for state in ACTIVE)
@@ -79,17 +80,14 @@ class Job(models.Model):
         constraints = [
             check("jobs_state_known", one_of("state", State)),
             check("jobs_type_format", Q(type__regex=NAME_200)),
-            check(
-                "jobs_queue_format",
-                Q(queue__regex=NAME_100) & ~Q(queue="dead-letter") & ~Q(queue__endswith="_error"),
-            ),
+            check("jobs_queue_format", queue_name("queue")),
             check("jobs_priority_range", Q(priority__range=(-10, 10))),
             check("jobs_progress_range", Q(progress__range=(0, 100))),
             check("jobs_max_attempts_range", Q(max_attempts__range=(1, 100))),
             check("jobs_attempts_within_allowed", Q(attempts_used__gte=0, attempts_used__lte=F("max_attempts"))),
             check("jobs_executions_not_negative", Q(executions__gte=0)),
             check("jobs_lost_count_not_negative", Q(lost_count__gte=0)),
-            check("jobs_timeout_positive", Q(timeout__isnull=True) | Q(timeout__gt=0)),
+            check("jobs_timeout_positive", Q(timeout__isnull=True) | Q(timeout__gt=0, timeout__lte=LONGEST)),
             check("jobs_owned_when_processing", iff(PROCESSING, Q(worker_id__isnull=False))),
             check("jobs_leased_when_processing", iff(PROCESSING, Q(lease_expires_at__isnull=False))),
             check("jobs_claim_id_when_processing", iff(PROCESSING, Q(claim_id__isnull=False))),
@@ -102,12 +100,27 @@ class Job(models.Model):
             check("jobs_instant_when_timed", iff(Q(run_at__isnull=False), one_of("waiting_for", TIMED))),
             check("jobs_gate_when_parked", Q(gate__isnull=True) | one_of("waiting_for", PARKED)),
             check("jobs_failure_kind_known", Q(failure_kind__isnull=True) | one_of("failure_kind", FailureKind)),
-            check("jobs_failure_kind_when_failed", iff(Q(state=str(State.FAILED)), Q(failure_kind__isnull=False))),
-            check("jobs_limit_with_key", iff(Q(concurrency_key__isnull=False), Q(concurrency_limit__isnull=False))),
+            check(
+                "jobs_failure_kind_when_failed",
+                iff(Q(state=str(State.FAILED)), Q(failure_kind__isnull=False)),
+            ),
+            check(
+                "jobs_limit_with_key",
+                iff(Q(concurrency_key__isnull=False), Q(concurrency_limit__isnull=False)),
+            ),
             check("jobs_limit_positive", Q(concurrency_limit__isnull=True) | Q(concurrency_limit__gte=1)),
-            check("jobs_hash_with_idempotency_key", iff(Q(idempotency_key__isnull=False), Q(request_hash__isnull=False))),
-            check("jobs_route_with_idempotency_key", iff(Q(idempotency_key__isnull=False), Q(route__isnull=False))),
-            check("jobs_fired_for_with_recurring", iff(Q(recurring_job_id__isnull=False), Q(fired_for__isnull=False))),
+            check(
+                "jobs_hash_with_idempotency_key",
+                iff(Q(idempotency_key__isnull=False), Q(request_hash__isnull=False)),
+            ),
+            check(
+                "jobs_route_with_idempotency_key",
+                iff(Q(idempotency_key__isnull=False), Q(route__isnull=False)),
+            ),
+            check(
+                "jobs_fired_for_with_recurring",
+                iff(Q(recurring_job_id__isnull=False), Q(fired_for__isnull=False)),
+            ),
             models.UniqueConstraint(
                 name="jobs_one_active_unique_key",
                 fields=["unique_key"],
@@ -126,7 +139,14 @@ class Job(models.Model):
             ),
         ]
         indexes = [
-            models.Index("queue", F("priority").desc(), "enqueued_at", "id", name="jobs_claim_order", condition=ENQUEUED),
+            models.Index(
+                "queue",
+                F("priority").desc(),
+                "enqueued_at",
+                "id",
+                name="jobs_claim_order",
+                condition=ENQUEUED,
+            ),
             models.Index("run_at", "id", name="jobs_due_order", condition=SCHEDULED & Q(run_at__isnull=False)),
             models.Index(
                 "waiting_for",
@@ -139,7 +159,13 @@ class Job(models.Model):
             ),
             models.Index("lease_expires_at", "id", name="jobs_lease_order", condition=PROCESSING),
             models.Index("worker_id", name="jobs_of_worker", condition=PROCESSING),
-            models.Index("state", "finished_at", "id", name="jobs_finished_order", condition=one_of("state", FINAL_STATES)),
+            models.Index(
+                "state",
+                "finished_at",
+                "id",
+                name="jobs_finished_order",
+                condition=one_of("state", FINAL_STATES),
+            ),
             models.Index("state", F("id").desc(), name="jobs_by_state"),
             models.Index("type", F("id").desc(), name="jobs_by_type"),
             models.Index("queue", F("id").desc(), name="jobs_by_queue"),
