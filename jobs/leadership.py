@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connections
 
+HOUSEKEEPING = "housekeeping"
 LEAD = """
 INSERT INTO turno.leases AS l (name, holder, until)
 VALUES (%(name)s, %(holder)s::uuid, now() + %(lease)s::float8 * interval '1 second')

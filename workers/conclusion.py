@@ -10,7 +10,16 @@ from random import Random
 from django.db import InterfaceError, OperationalError
 
 from jobs import fingerprint as prints
-from jobs.errors import Invalid, JobTimeout, PermanentJobError, ResultError, Snooze, TransientJobError
+from jobs.errors import (
+    Invalid,
+    JobError,
+    JobTimeout,
+    PermanentJobError,
+    Refused,
+    ResultError,
+    Snooze,
+    TransientJobError,
+)
 from jobs.outcomes import Claim, Ending, ErrorInfo
 from jobs.retry import Retry, RetryPolicy, decide
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
@@ -31,13 +40,20 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, TRANSIENT)
 
 
-def describe(type_name: str, error: BaseException) -> ErrorInfo:
-    """An exception as storable text, whatever it holds: never raises, bounded in length, depth and breadth."""
+def describe(type_name: str, error: BaseException, *, private: bool = False) -> ErrorInfo:
+    """An exception as storable text, whatever it holds: never raises, bounded in length, depth and breadth.
+
+    `private` keeps what may hold a secret out: of an error that the handler did not word itself (as a JobError) only
+    the class is stored, and no stack at all.
+    """
     kind = clean(type(error).__name__, 200, one_line=True) or "Error"
     try:
         message = clean(error, MESSAGE_LENGTH)
     except Exception as second:  # noqa: BLE001  (an exception whose text fails has no text)
         message = f"(its message can't be shown: {type(second).__name__})"
+    if private:
+        worded = isinstance(error, (JobError, Refused))
+        return ErrorInfo(kind, message if worded else "", "", prints.fingerprint(type_name, kind, "", _frame(error)))
     return ErrorInfo(kind, message, _stack(error), prints.fingerprint(type_name, kind, message, _frame(error)))
 
 
@@ -50,11 +66,9 @@ def _stack(error: BaseException) -> str:
     except BaseException as second:  # noqa: BLE001  (a chain of 2000 causes, a broken __str__: still one error)
         frames = "".join(traceback.format_tb(error.__traceback__, limit=FRAMES))
         text = f"{frames}{type(error).__name__} (the whole chain can't be shown: {type(second).__name__})"
-    return (
-        text
-        if len(text) <= STACK_LENGTH
-        else clean(text[: STACK_LENGTH // 2] + "\n…\n" + text[-STACK_LENGTH // 2 :], STACK_LENGTH + 10)
-    )
+    if len(text) > STACK_LENGTH:  # both ends tell the most
+        text = f"{text[: STACK_LENGTH // 2]}\n…\n{text[-STACK_LENGTH // 2 + 3 :]}"
+    return clean(text, STACK_LENGTH)
 
 
 def _frame(error: BaseException) -> str:
@@ -93,9 +107,9 @@ def cancelled(claim: Claim) -> Ending:
     return Ending(claim.id, claim.dispatch_id, State.CANCELLED, Outcome.CANCELLED, Reason.CANCELLED)
 
 
-def failed(claim: Claim, error: BaseException, declared: RetryPolicy, rng: Random) -> Ending:
+def failed(claim: Claim, error: BaseException, declared: RetryPolicy, rng: Random, *, private: bool = False) -> Ending:
     """The handler raised: dead at once when permanent, else what the retry rule says."""
-    info = describe(claim.type, error)
+    info = describe(claim.type, error, private=private)
     timed_out = isinstance(error, JobTimeout)
     outcome = Outcome.TIMED_OUT if timed_out else Outcome.FAILED
     if isinstance(error, (PermanentJobError, Invalid, ResultError)):

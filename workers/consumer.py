@@ -126,9 +126,12 @@ class Consumer:
         self._ends.settle(ending, lambda settled: self._settled(execution.held, ending, settled))
 
     def _settled(self, held: Held, ending: Ending, settled: Settled | None) -> None:
-        """In the ledger's thread: the end is written, or known to be nobody's."""
+        """In the ledger's thread: the end is written, or known to be nobody's; None: it could not be written."""
         claim = held.claim
-        self._book.close(claim.dispatch_id)
+        if settled is None:
+            self._book.give_up(claim.dispatch_id)
+        else:
+            self._book.close(claim.dispatch_id)
         state = settled.state if settled else None
         log.info(
             "job.ended" if state else "job.discarded",

@@ -4,11 +4,16 @@ The same line for async and plain handlers; only the call and the pause between 
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
 
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost, PermanentJobError, Snooze
 from jobs.jobtypes import JobType
@@ -20,6 +25,7 @@ from workers import conclusion
 from workers.context import WorkerContext
 from workers.leases import Held, Interrupt
 
+log = logging.getLogger(__name__)
 _rng = Random()  # noqa: S311  (jitter)
 
 
@@ -45,7 +51,11 @@ class Execution:
 
     async def arun(self) -> Ending:
         """Run an async handler on this loop. Never raises, whatever the handler raises."""
-        return self._conclude(await self._attempt(_call_async, _pause_async))
+        ended = await self._attempt(_call_async, _pause_async)
+        if ended[0].error is not None:  # where it was a broken connection, the next handler must not inherit it
+            with suppress(Exception):
+                await sync_to_async(close_old_connections)()
+        return self._conclude(ended)
 
     def time_out(self) -> None:
         """The attempt's time is over."""
@@ -98,7 +108,10 @@ class Execution:
             return conclusion.interrupted(claim, why, error, self.policy.retry, _rng)
         if why in (Interrupt.SHUTDOWN, Interrupt.LOST):  # torn down by us: whatever came of it is not the job's fault
             return conclusion.released(claim)
-        return conclusion.failed(claim, error, self.policy.retry, _rng)
+        private = self.job_type is not None and self.job_type.private_output
+        if private:
+            log.warning("job.private_error", extra={"job": str(claim.id), "type": claim.type}, exc_info=error)
+        return conclusion.failed(claim, error, self.policy.retry, _rng, private=private)
 
     def _timeout_error(self) -> JobError:
         return JobTimeout(f"the attempt ran longer than its limit of {self.limit:g} s")
@@ -126,6 +139,7 @@ async def _call_async(execution: Execution, payload: Any) -> Any:
 
 
 async def _pause_async(execution: Execution, delay: float) -> None:
+    await sync_to_async(close_old_connections)()
     await execution.ctx.asleep(delay)
 
 
@@ -135,6 +149,7 @@ async def _call_plain(execution: Execution, payload: Any) -> Any:
 
 
 async def _pause_plain(execution: Execution, delay: float) -> None:
+    close_old_connections()  # a transient error may have been a broken connection: the next try opens another
     execution.ctx.sleep(delay)
 
 

@@ -53,13 +53,13 @@ class Heartbeat(threading.Thread):
             try:
                 self._turn()
                 if not self.connected:
-                    log.info("database.back", extra={"thread": self.name})
+                    log.info("database.back", extra={"part": self.name})
                 self.connected = True
                 self._backoff.reset()
             except DATABASE_ERRORS as error:
                 pause = self._backoff.delay()
                 if self.connected:
-                    log.warning("database.away", extra={"thread": self.name, "error": str(error).split("\n")[0]})
+                    log.warning("database.away", extra={"part": self.name, "error": str(error).split("\n")[0]})
                 self.connected = False
                 drop_connection()
             except Exception:

@@ -150,6 +150,13 @@ class LeaseBook:
                 and h.overdue_since + STOPPING <= now
             ]
 
+    def give_up(self, token: UUID) -> None:
+        """The end could not be written: renewed no more, and known, so that it is no stray. Recovery will find it."""
+        with self._lock:
+            held = self._held.pop(token, None)
+            if held is not None:
+                self._expired[token] = held
+
     def close(self, token: UUID) -> None:
         """The execution's end is written, or known to be nobody's: it leaves the book."""
         with self._lock:

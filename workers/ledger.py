@@ -181,15 +181,34 @@ class EndLedger(Ledger):
                 answers = transitions.settle([e for e, _ in endings], worker_id=self._worker_id, using=ENGINE)
             except DATABASE_ERRORS as error:
                 if not self._wait(error):
-                    answers = [None] * len(endings)  # type: ignore[list-item]  # the lease's end tells
-                    break
-            except Exception:
-                log.exception("settle.failed")
+                    for _, done in endings:
+                        done(None)  # the lease's end, or the release, tells
+                    return
+            except Exception as error:
+                log.exception("settle.failed", extra={"endings": len(endings)})
                 drop_connection()
-                answers = [None] * len(endings)  # type: ignore[list-item]
-                break
+                self._settle_one_by_one(endings, error)
+                return
             else:
                 self._answered()
                 break
         for (_, done), answer in zip(endings, answers, strict=True):
+            done(answer)
+
+    def _settle_one_by_one(self, endings: list[tuple[Ending, OnSettled]], error: Exception) -> None:
+        """After a fault that nobody foresaw: whom it concerns ends Failed, the others as they ended."""
+        if len(endings) > 1:
+            for pair in endings:
+                self._settle([pair])
+            return
+        [(ending, done)] = endings
+        try:
+            [answer] = transitions.settle(
+                [transitions.unstored(ending, error)], worker_id=self._worker_id, using=ENGINE
+            )
+        except Exception:
+            log.exception("settle.given_up", extra={"job": str(ending.id)})
+            drop_connection()
+            done(None)
+        else:
             done(answer)

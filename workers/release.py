@@ -5,6 +5,8 @@ import time
 from uuid import UUID
 
 from jobs import leadership, presence, transitions
+from jobs.models import Worker
+from workers import identity
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
 
@@ -12,10 +14,15 @@ log = logging.getLogger(__name__)
 PATIENCE = 10.0  # seconds for a database that is away; after that the leases' end returns the jobs
 
 
+class NotProvenDead(Exception):
+    """Nothing here proves that the worker's process has ended; its leases return its jobs when it has."""
+
+
 def release_everything(worker_id: UUID) -> int:
     """Return every job of the worker to its queue, uncharged, and mark the worker Offline. Returns how many.
 
-    The caller vouches that no handler of that worker lives any more.
+    Raises NotProvenDead unless the worker's process has ended on this machine: this process took its place (exec), or
+    no process of its pid and start time exists any more.
     """
     backoff, patience = Backoff(2.0), boottime() + PATIENCE
     while True:
@@ -30,11 +37,21 @@ def release_everything(worker_id: UUID) -> int:
 
 
 def _release(worker_id: UUID) -> int:
+    worker = Worker.objects.using(ENGINE).filter(pk=worker_id).first()
+    if worker is not None and not _has_ended(worker):
+        raise NotProvenDead(f"worker {worker.name} (pid {worker.pid} on {worker.host}) is not known to have ended")
     mine = transitions.strays(worker_id=worker_id, known=(), using=ENGINE)
     if mine:
         transitions.release([(job, token) for job, token, _ in mine], worker_id=worker_id, using=ENGINE)
         log.info("worker.released", extra={"jobs": [str(job) for job, _, _ in mine]})
-    leadership.resign("housekeeping", worker_id, using=ENGINE)
+    leadership.resign(leadership.HOUSEKEEPING, worker_id, using=ENGINE)
     presence.leave(worker_id, using=ENGINE)
     drop_connection()
     return len(mine)
+
+
+def _has_ended(worker: Worker) -> bool:
+    if (worker.boot_id, worker.pid_namespace) != (identity.boot_id(), identity.pid_namespace()):
+        return False
+    # An exec keeps pid and start time: this very process is what the worker became, its handlers gone with it.
+    return worker.pid == identity.this_pid() or identity.start_time(worker.pid) != worker.pid_started

@@ -3,7 +3,7 @@
 import logging
 from random import Random
 
-from jobs import presence, transitions
+from jobs import presence, transitions, upkeep
 from jobs.conf import conf
 from jobs.policy import policy
 from jobs.registry import catalogue
@@ -58,7 +58,7 @@ def sweep_workers() -> int:
 
 
 def retain() -> int:
-    """Delete finished jobs that are older than they are kept; returns the largest batch."""
+    """Delete what is older than it is kept: finished jobs, metrics, sessions; returns the largest batch."""
     kept = conf().retention
     ages = {State.SUCCEEDED: kept.succeeded, State.CANCELLED: kept.cancelled, State.FAILED: kept.failed}
     deleted = [
@@ -67,6 +67,8 @@ def retain() -> int:
     ]
     if any(deleted):
         log.info("jobs.purged", extra={"count": sum(deleted)})
+    deleted.append(upkeep.forget_metrics(age=kept.metrics, limit=kept.batch_size, using=ENGINE))
+    deleted.append(upkeep.forget_sessions(limit=kept.batch_size, using=ENGINE))
     return max(deleted)
 
 

@@ -28,14 +28,13 @@ from workers.slots import Slots
 from workers.transports.postgres import PostgresTransport
 
 log = logging.getLogger(__name__)
-LEADER = "housekeeping"
 EXIT_FAILED = 1
 EXIT_LATE = 70  # a handler outlived its lease and could not be stopped: the process ends with it
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `runworker` was asked: slots by queue, a name (None: host and a number), seconds of grace at the end."""
+    """What `runworker` was asked: slots by queue, a name (None: host and pid), seconds of grace at the end."""
 
     queues: Mapping[str, int]
     name: str | None
@@ -66,6 +65,7 @@ class Worker:
         self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
         self._services = routines.services()
         self._heartbeat = Heartbeat(self.who, self._book, self._settings, problems)
+        self._failed = False
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
         self._routines = ThreadPoolExecutor(2, thread_name_prefix="turno-routine")
@@ -107,14 +107,14 @@ class Worker:
         taking = asyncio.create_task(self._consumer.run(), name="consumer")
         log.info("worker.ready", extra=self._describe())
         await asyncio.wait([taking, asyncio.create_task(self._stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
-        failed = taking.done() and taking.exception() is not None
-        if failed:
+        if taking.done() and taking.exception() is not None:
+            self._failed = True
             log.critical("consumer.failed", exc_info=taking.exception())
         clean = await self._stop(taking)
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
-        return End(clean, EXIT_FAILED if failed else 0)
+        return End(clean, EXIT_FAILED if self._failed else 0)
 
     async def _stop(self, taking: "asyncio.Task[None]") -> bool:
         loop = asyncio.get_running_loop()
@@ -137,12 +137,14 @@ class Worker:
         return clean and all(closed)
 
     def _leave(self) -> None:
-        leadership.resign(LEADER, self.who.id, using=ENGINE)
+        leadership.resign(leadership.HOUSEKEEPING, self.who.id, using=ENGINE)
         presence.leave(self.who.id, using=ENGINE)
         drop_connection()
 
     def _leads(self) -> bool:
-        return leadership.lead(LEADER, self.who.id, lease=self._settings.leadership_lease, using=ENGINE)
+        return leadership.lead(
+            leadership.HOUSEKEEPING, self.who.id, lease=self._settings.leadership_lease, using=ENGINE
+        )
 
     async def _every(self, interval: float, work: Callable[[], None]) -> None:
         while True:
@@ -154,6 +156,7 @@ class Worker:
 
     def _enforce_deadlines(self) -> None:
         """At its deadline a handler must be dead: coroutines are cancelled; where that does not end it, the process."""
+        self._check_threads()
         now = boottime()
         for held in self._book.overdue(now):
             if held.ask(Interrupt.LOST):
@@ -162,6 +165,14 @@ class Worker:
         if late:
             log.critical("lease.outlived", extra={"jobs": [str(held.claim.id) for held in late]})
             os._exit(EXIT_LATE)
+
+    def _check_threads(self) -> None:
+        """A thread of the engine that died leaves the others working for nobody: end in order, and be started anew."""
+        dead = [t.name for t in (self._claims, self._ends, self._heartbeat) if not t.is_alive()]
+        if dead and not self._stopping.is_set():
+            log.critical("engine.thread_died", extra={"threads": dead})
+            self._failed = True
+            self._stopping.set()
 
     def _on_signal(self) -> None:
         if self._stopping.is_set():

@@ -12,7 +12,7 @@ from jobs.transitions.people import cancel, delete, requeue, run_now
 from jobs.transitions.promote import next_due, promote
 from jobs.transitions.purge import purge
 from jobs.transitions.renew import Renewal, cancels, renew, strays
-from jobs.transitions.settle import Settled, release, returned, settle
+from jobs.transitions.settle import Settled, release, returned, settle, unstored
 from jobs.transitions.sql import CONTROL, DUE, WORK
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "run_now",
     "settle",
     "strays",
+    "unstored",
 ]

@@ -1,5 +1,7 @@
 """Enqueued -> Processing: by search (the N best of some queues) or by id and token (what a message named)."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -10,7 +12,11 @@ from django.db.backends.utils import CursorWrapper
 from jobs.outcomes import Claim
 from jobs.transitions.sql import fetch, in_transaction
 
+LONG_NUMBER = re.compile(r"\d{19}")
+
 # `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
+# COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
+# from end to end while its statistics are older than the backlog.
 SEATED = """
 , claimed AS (
     UPDATE turno.jobs AS j
@@ -19,7 +25,7 @@ SEATED = """
         claimed_at = now(), started_at = now(), lease_expires_at = now() + %(lease)s::float8 * interval '1 second',
         progress = 0, stage = ''
     FROM seats AS s
-    WHERE j.id = s.id AND j.state = 'Enqueued'
+    WHERE j.id = s.id AND COALESCE(j.state, '') = 'Enqueued'
     RETURNING j.id, j.dispatch_id, j.type, j.queue, j.payload, j.slot, j.executions, j.attempts_used,
               j.max_attempts, j.lost_count, j.timeout, j.at_most_once, j.claimed_at, j.owner, j.tags,
               j.priority, j.enqueued_at
@@ -69,16 +75,21 @@ WITH seats AS MATERIALIZED (
     FROM turno.jobs AS j
     JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(slots)s::int[]) AS i(id, token, slot)
       ON j.id = i.id AND j.dispatch_id = i.token
-    WHERE j.state = 'Enqueued'
+    WHERE COALESCE(j.state, '') = 'Enqueued'
     ORDER BY j.id FOR NO KEY UPDATE OF j
 )
 {SEATED}
 """
 
 
+def _payload(text: str) -> Any:
+    """The payload as it was enqueued: of whole numbers over 64 bits orjson would make floats, or refuse them."""
+    return json.loads(text) if LONG_NUMBER.search(text) else orjson.loads(text)
+
+
 def _claim(row: Sequence[Any]) -> Claim:
     values = list(row)
-    values[4] = orjson.loads(row[4]) if isinstance(row[4], (str, bytes)) else row[4]
+    values[4] = _payload(row[4])
     values[14] = tuple(row[14])
     return Claim(*values)
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 from django.db.backends.utils import CursorWrapper
 
+from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
 from jobs.retry import Again, Retry, RetryPolicy, after_loss
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
@@ -72,7 +73,7 @@ def _ending(row: Sequence[Any], policy_of: PolicyOf, lost_limit: int, rng: Rando
     id_, token, worker_id, type_, used, allowed, lost_count, at_most_once, worker = row
     declared = policy_of(type_)
     policy = RetryPolicy(allowed, declared.base, declared.factor, declared.cap, declared.jitter)
-    error = ErrorInfo("WorkerLost", f"The worker {worker} stopped answering.", "", f"{type_}|WorkerLost")
+    error = ErrorInfo("WorkerLost", f"The worker {worker} stopped answering.", "", fingerprint(type_, "WorkerLost", ""))
     decision = after_loss(policy, used + 1, lost_count + 1, lost_limit, rng)
     to, reason, delay = State.FAILED, Reason.LOST_TOO_OFTEN, None
     if at_most_once:

@@ -65,12 +65,13 @@ WITH wanted AS (
 )
 SELECT id, queue FROM moved
 """
+# COALESCE: see PROMOTE.
 RUN_NOW = """
 WITH moved AS (
     UPDATE turno.jobs
     SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(),
         waiting_for = NULL, run_at = NULL
-    WHERE id = ANY(%(ids)s::uuid[]) AND state = 'Scheduled' AND run_at IS NOT NULL
+    WHERE id = ANY(%(ids)s::uuid[]) AND COALESCE(state, '') = 'Scheduled' AND run_at IS NOT NULL
     RETURNING id, queue
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, actor)

@@ -4,6 +4,8 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.transitions.sql import WORK, fetch, in_transaction, notify
 
+# COALESCE keeps the planner from answering the test of the rows found by the partial index of all Scheduled jobs, which
+# it would read from end to end while its statistics are older than the backlog.
 PROMOTE = """
 WITH due AS MATERIALIZED (
     SELECT id FROM turno.jobs
@@ -13,7 +15,7 @@ WITH due AS MATERIALIZED (
     UPDATE turno.jobs AS j
     SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(),
         waiting_for = NULL, run_at = NULL
-    FROM due WHERE j.id = due.id AND j.state = 'Scheduled'
+    WHERE j.id = ANY (ARRAY(SELECT id FROM due)) AND COALESCE(j.state, '') = 'Scheduled'
     RETURNING j.id, j.queue
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)

@@ -70,13 +70,13 @@ def _halving(endings: list[Ending], worker_id: UUID, using: str) -> list[list[Se
         if len(endings) > 1:
             middle = len(endings) // 2
             return _halving(endings[:middle], worker_id, using) + _halving(endings[middle:], worker_id, using)
-        unstored = _unstored(endings[0], error)
-        log.error("result_not_stored", extra={"job": str(unstored.id), "error": str(error)[:300]})
-        return [in_transaction(using, lambda cursor: _settle(cursor, [unstored], worker_id))]
+        bad = unstored(endings[0], error)
+        log.error("result_not_stored", extra={"job": str(bad.id), "error": str(error)[:300]})
+        return [in_transaction(using, lambda cursor: _settle(cursor, [bad], worker_id))]
 
 
-def _unstored(ending: Ending, error: Exception) -> Ending:
-    """The same end without anything that the database refused: Failed, with a text of our own."""
+def unstored(ending: Ending, error: Exception) -> Ending:
+    """The same end without anything that may have kept it from being stored: Failed, with a text of our own."""
     text = str(error).split("\n", 1)[0].replace("\x00", "").encode(errors="replace").decode()[:300]
     return replace(
         ending,

@@ -135,3 +135,21 @@ async def probe_odd_result(ctx: JobContext, payload: Mark) -> Any:
     """Returns what JSON has no form for."""
     write("start", payload.key, ctx)
     return {"deep": [1, object()]}
+
+
+@job_type("probe.orm_async")
+async def probe_orm_async(ctx: JobContext, payload: Mark) -> Any:
+    """Asks the database through the ORM, on an event loop."""
+    from jobs.models import Job
+
+    write("start", payload.key, ctx)
+    return {"jobs": await Job.objects.acount()}
+
+
+@job_type("probe.orm_thread", isolation="thread")
+def probe_orm_thread(ctx: JobContext, payload: Mark) -> Any:
+    """Asks the database through the ORM, in a thread."""
+    from jobs.models import Job
+
+    write("start", payload.key, ctx)
+    return {"jobs": Job.objects.count()}

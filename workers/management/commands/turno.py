@@ -4,10 +4,12 @@ from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from workers import logs
-from workers.release import release_everything
+from workers.release import NotProvenDead, release_everything
 
 
 class Command(BaseCommand):
@@ -21,4 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         logs.configure()
-        release_everything(options["worker"])
+        try:
+            count = release_everything(options["worker"])
+        except NotProvenDead as error:
+            raise CommandError(_("Nothing was released: %(reason)s.") % {"reason": error}) from None
+        self.stdout.write(ngettext("%(count)d job returned.", "%(count)d jobs returned.", count) % {"count": count})

@@ -1,0 +1,20 @@
+"""Committed rows, emptied after each test."""
+
+import pytest
+
+from tests.transitions.ear import Ear
+from tests.transitions.rows import empty_tables
+
+
+@pytest.fixture
+def committed(transactional_db):
+    """Rows are committed and visible to every connection; deleted afterwards."""
+    yield
+    empty_tables()
+
+
+@pytest.fixture
+def ear(committed):
+    """What is announced from here on."""
+    with Ear() as ear:
+        yield ear

@@ -1,0 +1,277 @@
+"""The edge matrix as data: situations a job may be in, what each verb is called with, and what may follow.
+
+`LEGAL` has every pair of verb and situation that changes something; whatever is not in it must change nothing at all.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+
+from jobs import transitions
+from jobs.outcomes import Ending, ErrorInfo, Verdict
+from jobs.retry import RetryPolicy
+from jobs.states import FailureKind, Outcome, Reason, State, Waiting
+from tests.transitions.rows import Made, ago, ahead, make_job, make_letter
+
+ASKED = {
+    "cancel_requested_at": ago(1),
+    "cancel_requested_by": "ana",
+    "cancel_reason": "enough",
+}
+EXPIRED = {"lease_expires_at": ago(60)}
+SITUATIONS: dict[str, tuple[State, dict[str, Any]]] = {
+    "scheduled": (State.SCHEDULED, {"run_at": ahead(3600), "waiting_for": "due"}),
+    "due": (State.SCHEDULED, {"run_at": ago(5), "waiting_for": "retry"}),
+    "parked": (State.SCHEDULED, {"waiting_for": "concurrency_key", "gate": "k"}),
+    "enqueued": (State.ENQUEUED, {}),
+    "processing": (State.PROCESSING, {}),
+    "processing, cancel asked": (State.PROCESSING, ASKED),
+    "expired": (State.PROCESSING, EXPIRED),
+    "expired, cancel asked": (State.PROCESSING, EXPIRED | ASKED),
+    "succeeded": (State.SUCCEEDED, {"finished_at": ago(100), "result": {"n": 1}}),
+    "failed": (State.FAILED, {"finished_at": ago(100)}),
+    "cancelled": (State.CANCELLED, {"finished_at": ago(100), **ASKED}),
+}
+OWNED = ("processing", "processing, cancel asked", "expired", "expired, cancel asked")
+
+
+CALLER = UUID(int=0xC0FFEE)
+
+
+class Fence(Enum):
+    """What the caller gets right of the fence: it is the worker CALLER and names a token."""
+
+    RIGHT = "the right fence"
+    TOKEN = "another token"
+    WORKER = "another worker"
+    BOTH = "another token and worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A job in a situation, in a queue of its own, and how the caller names it."""
+
+    situation: str
+    fence: Fence
+    made: Made
+
+    @property
+    def token(self) -> UUID:
+        """The token that the caller names: the job's, or one that never was."""
+        return self.made.token if self.fence in (Fence.RIGHT, Fence.WORKER) else UUID(int=self.made.id.int ^ 1)
+
+    def __str__(self) -> str:
+        return f"a job {self.situation}, with {self.fence.value}"
+
+
+def make(situation: str, fence: Fence, **columns: Any) -> Case:
+    """The job of a situation, committed, in a queue of its own; a failed one has its pending dead letter."""
+    state, own = SITUATIONS[situation]
+    worker = CALLER if fence in (Fence.RIGHT, Fence.TOKEN) else uuid4()
+    made = make_job(state, **({"queue": f"q-{uuid4().hex}", "worker": worker} | own | columns))
+    if state is State.FAILED:
+        make_letter(made)
+    return Case(situation, fence, made)
+
+
+def missing() -> Case:
+    """A job that is not there (any more)."""
+    return Case("missing", Fence.RIGHT, Made(uuid4(), uuid4(), CALLER, "no-queue", "test.echo"))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a verb does to a job. `to` None: the row changes and its state does not. `gone`: the row is deleted."""
+
+    to: State | None = None
+    reason: Reason | None = None
+    outcome: Outcome | None = None
+    counted: int = 0
+    lost: int = 0
+    duration: float | None = None
+    letter: bool = False
+    asks: bool = False
+    gone: bool = False
+
+
+ERROR = ErrorInfo("ValueError", "no such file", "Traceback …", "cause-1")
+DURATION = 0.3  # seconds: the bucket that ends at 0.5
+BUCKET = 5
+
+
+def ending(case: Case, to: State, **fields: Any) -> Ending:
+    """An ending of the execution that `case` names, as a worker would hand it over."""
+    outcome = {State.SUCCEEDED: Outcome.SUCCEEDED, State.CANCELLED: Outcome.CANCELLED}.get(to, Outcome.FAILED)
+    reason = {State.SUCCEEDED: Reason.SUCCEEDED, State.CANCELLED: Reason.CANCELLED}.get(to, Reason.RETRY)
+    own: dict[str, Any] = {"outcome": outcome, "reason": reason, "duration": DURATION}
+    if to is State.SUCCEEDED:
+        own |= {"result": '{"rows": 3}'}
+    elif to is State.FAILED:
+        own |= {"reason": Reason.ATTEMPTS_USED_UP, "error": ERROR, "failure_kind": FailureKind.ERROR}
+    elif to is State.SCHEDULED:
+        own |= {"delay": 30.0, "waiting_for": Waiting.RETRY, "error": ERROR}
+    elif to is State.ENQUEUED:
+        own |= {"outcome": Outcome.INTERRUPTED, "reason": Reason.TAKEN_BACK, "counted": False}
+    return Ending(case.made.id, case.token, to=to, **(own | fields))
+
+
+def snooze(case: Case) -> Ending:
+    """The job asked to run later: no attempt is counted."""
+    fields = {"outcome": Outcome.SNOOZED, "reason": Reason.SNOOZED, "waiting_for": Waiting.SNOOZE}
+    return ending(case, State.SCHEDULED, counted=False, error=None, **fields)
+
+
+Cases = Sequence[Case]
+Answer = dict[UUID, State | None]  # by job: what the verb says that the job is now; None or absent: not touched
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One call of a verb for many jobs; `fences` are those that its caller can get wrong."""
+
+    call: Callable[[Cases, str], Answer]
+    fences: tuple[Fence, ...] = (Fence.RIGHT,)
+
+
+def claimant() -> dict[str, Any]:
+    """Who claims, as the claiming verbs want it."""
+    return {"worker_id": CALLER, "claim_id": uuid4(), "label": {"name": "w", "pid": 7}, "lease": 60}
+
+
+def lose(using: str, **options: Any) -> list[transitions.Finished]:
+    """Recovery with a grace of 15 s and the default policy."""
+    policy = RetryPolicy()
+    own: dict[str, Any] = {"grace": 15, "limit": 100, "policy_of": lambda _: policy, "lost_limit": 3}
+    return transitions.expire(**(own | {"rng": Random(1)} | options), using=using)
+
+
+def _by_token(cases: Cases, tokens: Iterable[UUID]) -> Answer:
+    by_token = {case.token: case.made.id for case in cases}
+    return {by_token[token]: State.PROCESSING for token in tokens}
+
+
+def _claim(cases: Cases, using: str) -> Answer:
+    wanted = [(case.made.id, case.token, 3) for case in cases]
+    return {c.id: State.PROCESSING for c in transitions.claim(wanted, **claimant(), using=using)}
+
+
+def _claim_next(cases: Cases, using: str) -> Answer:
+    offer = [(case.made.queue, 3) for case in cases]
+    found = transitions.claim_next(offer, types=["test.echo"], **claimant(), using=using)
+    return {c.id: State.PROCESSING for c in found}
+
+
+def _renew(cases: Cases, using: str) -> Answer:
+    held = [(case.made.id, case.token) for case in cases]
+    answer = transitions.renew(held, worker_id=CALLER, lease=90, using=using)
+    assert not answer.skipped
+    assert answer.renewed | answer.lost == {token for _, token in held}
+    return _by_token(cases, answer.renewed)
+
+
+def _note(cases: Cases, using: str) -> Answer:
+    notes = [transitions.Note(case.made.id, case.token, progress=40, stage="half") for case in cases]
+    return _by_token(cases, transitions.note(notes, worker_id=CALLER, using=using))
+
+
+def _settling(make_ending: Callable[[Case], Ending]) -> Verb:
+    def call(cases: Cases, using: str) -> Answer:
+        answer = transitions.settle([make_ending(case) for case in cases], worker_id=CALLER, using=using)
+        return _settled(cases, answer)
+
+    return Verb(call, tuple(Fence))
+
+
+def _settled(cases: Cases, answer: Sequence[transitions.Settled]) -> Answer:
+    assert [settled.dispatch_id for settled in answer] == [case.token for case in cases]
+    assert not any(settled.again for settled in answer)
+    return {case.made.id: settled.state for case, settled in zip(cases, answer, strict=True)}
+
+
+def _release(cases: Cases, using: str) -> Answer:
+    held = [(case.made.id, case.token) for case in cases]
+    return {done.id: done.state for done in transitions.release(held, worker_id=CALLER, using=using)}
+
+
+def _promote(cases: Cases, using: str) -> Answer:
+    due = {case.made.id: State.ENQUEUED for case in cases if case.situation == "due"}
+    assert transitions.promote(limit=100, using=using) == len(due)
+    return due
+
+
+def _by_person(act: Callable[..., list[Verdict]], **options: Any) -> Verb:
+    def call(cases: Cases, using: str) -> Answer:
+        verdicts = act([case.made.id for case in cases], using=using, **options)
+        assert [verdict.id for verdict in verdicts] == [case.made.id for case in cases]
+        return {v.id: v.state for v in verdicts if v.applied}
+
+    return Verb(call)
+
+
+def _purge(cases: Cases, using: str) -> Answer:
+    for state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
+        transitions.purge(state, age=50, letters=1e6, limit=9, using=using)
+    return {}
+
+
+VERBS: dict[str, Verb] = {
+    "claim": Verb(_claim, (Fence.RIGHT, Fence.TOKEN)),
+    "claim_next": Verb(_claim_next),
+    "renew": Verb(_renew, tuple(Fence)),
+    "note": Verb(_note, tuple(Fence)),
+    "settle Succeeded": _settling(lambda c: ending(c, State.SUCCEEDED)),
+    "settle Failed": _settling(lambda c: ending(c, State.FAILED)),
+    "settle retry": _settling(lambda c: ending(c, State.SCHEDULED)),
+    "settle snooze": _settling(snooze),
+    "settle Enqueued": _settling(lambda c: ending(c, State.ENQUEUED)),
+    "settle Cancelled": _settling(lambda c: ending(c, State.CANCELLED)),
+    "release": Verb(_release, tuple(Fence)),
+    "expire": Verb(lambda cases, using: {done.id: done.state for done in lose(using)}),
+    "promote": Verb(_promote),
+    "cancel": _by_person(transitions.cancel, actor="rui", reason="late"),
+    "requeue": _by_person(transitions.requeue, actor="rui"),
+    "run_now": _by_person(transitions.run_now, actor="rui"),
+    "delete": _by_person(transitions.delete),
+    "purge": Verb(_purge),
+}
+C = Change
+LEGAL: dict[tuple[str, str], Change] = {
+    ("claim", "enqueued"): C(State.PROCESSING, Reason.CLAIMED),
+    ("claim_next", "enqueued"): C(State.PROCESSING, Reason.CLAIMED),
+    ("promote", "due"): C(State.ENQUEUED, Reason.DUE),
+    ("run_now", "scheduled"): C(State.ENQUEUED, Reason.RUN_NOW),
+    ("run_now", "due"): C(State.ENQUEUED, Reason.RUN_NOW),
+    ("expire", "expired"): C(State.ENQUEUED, Reason.WORKER_LOST, Outcome.WORKER_LOST, counted=1, lost=1),
+    ("expire", "expired, cancel asked"): C(State.CANCELLED, Reason.CANCELLED, Outcome.WORKER_LOST, counted=1, lost=1),
+    ("cancel", "processing"): C(asks=True),
+    ("cancel", "expired"): C(asks=True),
+    ("requeue", "failed"): C(State.ENQUEUED, Reason.REQUEUED),
+    ("requeue", "cancelled"): C(State.ENQUEUED, Reason.REQUEUED),
+}
+for _waiting in ("scheduled", "due", "parked", "enqueued"):
+    LEGAL["cancel", _waiting] = C(State.CANCELLED, Reason.CANCELLED)
+for _done in ("succeeded", "failed", "cancelled"):
+    LEGAL["delete", _done] = C(gone=True)
+for _done in ("succeeded", "cancelled"):  # the failed one has a pending dead letter
+    LEGAL["purge", _done] = C(gone=True)
+T = DURATION
+SETTLED = {
+    "settle Succeeded": C(State.SUCCEEDED, Reason.SUCCEEDED, Outcome.SUCCEEDED, counted=1, duration=T),
+    "settle Failed": C(State.FAILED, Reason.ATTEMPTS_USED_UP, Outcome.FAILED, counted=1, letter=True, duration=T),
+    "settle retry": C(State.SCHEDULED, Reason.RETRY, Outcome.FAILED, counted=1, duration=T),
+    "settle snooze": C(State.SCHEDULED, Reason.SNOOZED, Outcome.SNOOZED, duration=T),
+    "settle Enqueued": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.INTERRUPTED, duration=T),
+    "settle Cancelled": C(State.CANCELLED, Reason.CANCELLED, Outcome.CANCELLED, counted=1, duration=T),
+    "release": C(State.ENQUEUED, Reason.RELEASED, Outcome.INTERRUPTED, duration=0.0),
+}
+for _owned in OWNED:
+    LEGAL["renew", _owned] = LEGAL["note", _owned] = C()
+    for _verb, _change in SETTLED.items():
+        if "cancel asked" in _owned and _change.to is not State.SUCCEEDED:
+            _change = replace(
+                _change, to=State.CANCELLED, reason=Reason.CANCELLED, outcome=Outcome.CANCELLED, letter=False
+            )
+        LEGAL[_verb, _owned] = _change

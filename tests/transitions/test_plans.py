@@ -1,0 +1,150 @@
+"""No verb reads `jobs` from end to end: on a table of finished jobs each finds its rows by the index meant for it.
+
+Both with the values in the text, as the web sends them, and as the plan without values that PostgreSQL may keep for
+the engine's prepared statements.
+"""
+
+import json
+import re
+from uuid import uuid4
+
+import pytest
+from django.db import connections
+
+from jobs.metrics import BUCKETS
+from jobs.states import FINAL, State
+from jobs.transitions.claim import CLAIM_BY_ID, CLAIM_NEXT
+from jobs.transitions.expire import EXPIRED
+from jobs.transitions.finish import COLUMNS, FINISH
+from jobs.transitions.notes import NOTE
+from jobs.transitions.people import CANCEL, DELETE, LOCK, REQUEUE, RUN_NOW
+from jobs.transitions.promote import NEXT_DUE, PROMOTE
+from jobs.transitions.purge import PURGE
+from jobs.transitions.renew import CANCELS, MINE, RENEW, STILL_MINE
+from jobs.transitions.settle import DISCARD, LEFT, OWN_END
+from jobs.transitions.sql import arrays
+from tests.database.explain import Plan, indexes_used, tables_scanned
+from tests.transitions.edges import CALLER, Case, Fence, claimant, ending
+from tests.transitions.rows import Made, Sql, ahead, execute, make_jobs
+
+pytestmark = pytest.mark.django_db
+FINISHED = 20_000
+SMALL = {"pauses", "dead_letters", "metrics_minute"}
+
+
+@pytest.fixture(scope="module")
+def many_jobs(django_db_setup, django_db_blocker):
+    """Twenty thousand finished jobs with their executions, a few hundred active ones, and statistics about them."""
+    with django_db_blocker.unblock():
+        old = Sql("now() - n * interval '1 minute'")
+        for n, state in enumerate(sorted(FINAL)):
+            share = FINISHED - 4000 if state is State.SUCCEEDED else 2000
+            make_jobs(share, state, finished_at=old, type=Sql(f"'type.' || (n + {n}) % 40"), enqueued_at=old)
+        make_jobs(200, State.ENQUEUED, queue=Sql("'queue-' || n % 3"), unique_key=Sql("'key-' || n"))
+        make_jobs(100, State.SCHEDULED, run_at=ahead(60))
+        make_jobs(100, State.SCHEDULED, waiting_for="circuit", gate=Sql("'type.' || n % 5"))
+        make_jobs(
+            100, State.PROCESSING, worker_id=Sql("('00000000-0000-0000-0000-' || lpad((n % 4)::text, 12, '0'))::uuid")
+        )
+        execute(
+            "INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, execution) "
+            "SELECT id, 'Processing', state, 'x', 1 FROM turno.jobs WHERE finished_at IS NOT NULL"
+        )
+        execute(
+            "INSERT INTO turno.job_attempts (job_id, ordinal, attempt, counted, dispatch_id, worker_id, outcome, "
+            "started_at, ended_at) SELECT id, 1, 1, true, dispatch_id, gen_random_uuid(), 'Succeeded', now(), now() "
+            "FROM turno.jobs WHERE finished_at IS NOT NULL"
+        )
+        execute("ANALYZE turno.jobs, turno.job_attempts, turno.job_state_changes")
+    yield
+    with django_db_blocker.unblock():
+        execute("TRUNCATE turno.jobs CASCADE")
+
+
+# Running jobs are as few as there are slots: by their ids or all of one worker, either is right.
+RUNNING = "jobs_pkey|jobs_of_worker|jobs_lease_order"
+IDS = [uuid4() for _ in range(50)]
+OWNER = claimant() | {"label": "{}", "lease": 60.0}
+OFFER = {"queues": ["queue-1"] * 8 + ["queue-2"] * 4, "slots": list(range(12)), "types": ["type.1", "test.echo"]}
+PERSON = {"actor": "ana", "reason": "late"}
+FENCE = {"id": IDS, "dispatch_id": IDS, "worker_id": CALLER}
+END = ending(Case("processing", Fence.RIGHT, Made(IDS[0], IDS[0], CALLER, "q", "t")), State.SUCCEEDED)
+
+
+def ends():
+    """The parameters of FINISH for all IDS."""
+    row = {name: getattr(END, name, None) for name in COLUMNS} | {"worker_id": CALLER, "to_state": "Succeeded"}
+    row |= {"outcome": "Succeeded", "reason": "succeeded", "counted": True, "lost": 0}
+    return arrays(COLUMNS, [tuple((row | {"id": id_}).values()) for id_ in IDS])
+
+
+STATEMENTS = {
+    "claim_next": (CLAIM_NEXT, OWNER | OFFER, {"jobs_claim_order", "jobs_pkey"}),
+    "claim": (CLAIM_BY_ID, OWNER | {"ids": IDS, "tokens": IDS, "slots": list(range(50))}, {"jobs_pkey"}),
+    "promote": (PROMOTE, {"limit": 200}, {"jobs_due_order", "jobs_pkey"}),
+    "next_due": (NEXT_DUE, {}, {"jobs_due_order"}),
+    "expire": (EXPIRED, {"grace": 15.0, "limit": 200}, {"jobs_lease_order"}),
+    "strays": (MINE, {"worker_id": CALLER, "known": IDS}, {"jobs_of_worker"}),
+    "cancels": (CANCELS, {"worker_id": CALLER}, {"jobs_of_worker"}),
+    "renew": (RENEW, FENCE | {"lease": 60.0}, {RUNNING}),
+    "renew's second look": (STILL_MINE, FENCE, {RUNNING}),
+    "note": (NOTE, FENCE | {"progress": [1] * 50, "stage": ["x"] * 50}, {RUNNING}),
+    "finish": (FINISH, ends(), {RUNNING}),
+    "settle's look for its own end": (
+        OWN_END,
+        {"tokens": IDS, "worker_id": CALLER},
+        {"attempts_one_dispatch", "changes_of_job"},
+    ),
+    "discard": (DISCARD, {"tokens": IDS, "worker_id": CALLER}, {"attempts_one_dispatch"}),
+    "release": (LEFT, {"ids": IDS, "tokens": IDS, "worker_id": CALLER}, {RUNNING}),
+    "the lock of what people do": (LOCK, {"ids": IDS}, {"jobs_pkey"}),
+    "cancel": (CANCEL, PERSON | {"waiting": IDS, "running": IDS}, {"jobs_pkey"}),
+    "requeue": (REQUEUE, {"ids": IDS, "actor": "ana"}, {"jobs_pkey", "jobs_one_active_unique_key"}),
+    "run_now": (RUN_NOW, {"ids": IDS, "actor": "ana"}, {"jobs_pkey"}),
+    "delete": (DELETE, {"ids": IDS}, {"jobs_pkey"}),
+} | {
+    f"purge {state}": (
+        PURGE.format(state=state),
+        {"age": 7 * 86400.0, "letters": 1e6, "limit": 500},
+        {"jobs_finished_order", "jobs_pkey"},
+    )
+    for state in sorted(FINAL)
+}
+
+
+def plan_with_values(cursor, sql, params) -> Plan:
+    """The plan of the statement with its values in the text."""
+    cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", params)
+    return first(cursor)
+
+
+def plan_without_values(cursor, sql, params) -> Plan:
+    """The plan that a prepared statement keeps for all values."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
+    numbered = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)
+    cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+    cursor.execute("DEALLOCATE ALL")
+    cursor.execute(f"PREPARE planned AS {numbered}")
+    values = f"({', '.join(f'%({name})s' for name in names)})" if names else ""
+    cursor.execute(f"EXPLAIN (FORMAT JSON) EXECUTE planned{values}", params)
+    return first(cursor)
+
+
+def first(cursor) -> Plan:
+    answer = cursor.fetchone()[0]
+    return (json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]
+
+
+@pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_finds_its_rows_by_its_index(statement, look, many_jobs, db):
+    sql, params, indexes = STATEMENTS[statement]
+    with connections["default"].cursor() as cursor:
+        plan = look(cursor, sql, params)
+    used = indexes_used(plan)
+    assert all(used & set(name.split("|")) for name in indexes), used
+    assert tables_scanned(plan) <= SMALL
+
+
+def test_the_histogram_has_a_column_for_every_bucket_of_the_metrics():
+    assert FINISH.count("FILTER (WHERE bucket =") == len(BUCKETS) + 1
