@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-Text = str | Promise
+type Text = str | Promise
 
 
 class TurnoError(Exception):
@@ -137,7 +137,7 @@ class TooManyRequests(Refused):
 
 
 class Unavailable(Refused):
-    """The database does not answer at the moment; nothing was stored."""
+    """The database does not answer at the moment; what was asked may or may not have been done."""
 
     title = _("Database unavailable")
     status = 503

@@ -63,7 +63,7 @@ class Ending:
     result: str | None = None
     error: ErrorInfo | None = None
     failure_kind: FailureKind | None = None
-    duration: float = 0.0
+    duration: float | None = None
     progress: int | None = None
     stage: str | None = None
     tries: int = 1

@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from random import Random
 
+SHORTEST = 0.001  # seconds: a shorter base is taken for this, so that the exponent stays small
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -39,12 +41,13 @@ def backoff(policy: RetryPolicy, failures: int, rng: Random) -> float:
     """
     if policy.base <= 0:
         return 0.0
+    base = max(policy.base, SHORTEST)
     exponent = max(0, failures - 1)
-    if policy.factor > 1 and policy.cap > policy.base:
-        exponent = min(exponent, math.ceil(math.log(policy.cap / policy.base, policy.factor)))
+    if policy.factor > 1 and policy.cap > base:
+        exponent = min(exponent, math.ceil(math.log(policy.cap / base, policy.factor)))
     elif policy.factor > 1:
         exponent = 0
-    delay = min(policy.cap, policy.base * policy.factor**exponent)
+    delay = min(policy.cap, base * policy.factor**exponent)
     return max(0.0, delay * (1 + policy.jitter * rng.uniform(-1, 1)))
 
 

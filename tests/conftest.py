@@ -5,9 +5,7 @@ from django.db import connections
 
 from tests.kit.processes import fleet_of
 
-OUR_TABLES = (
-    "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = 'turno'"
-)
+OUR_TABLES = "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = 'turno'"
 
 
 @pytest.fixture

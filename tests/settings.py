@@ -6,6 +6,6 @@ if os.environ.get("TURNO_TEST_POSTGRES"):
     os.environ["TURNO_DATABASE__URL"] = os.environ["TURNO_TEST_POSTGRES"]
 os.environ.setdefault("TURNO_API__KEY", "test-key-0123456789")
 
-from turno.settings import *  # noqa: E402, F403
+from turno.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

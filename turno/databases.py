@@ -45,7 +45,8 @@ def _alias(url: str, section: Database, *, timeouts: bool, **options: Any) -> di
     }
     if timeouts:
         statement, idle = section.statement_timeout * 1000, section.idle_in_transaction_timeout * 1000
-        ours = f"-c statement_timeout={statement:.0f} -c idle_in_transaction_session_timeout={idle:.0f}"
+        # Every statement here is short: compiling one costs more than it saves, and did so with deep queues.
+        ours = f"-c jit=off -c statement_timeout={statement:.0f} -c idle_in_transaction_session_timeout={idle:.0f}"
         alias["OPTIONS"]["options"] = f"{ours} {alias['OPTIONS'].get('options', '')}".strip()
     return alias
 
@@ -66,6 +67,7 @@ def databases(section: Database, *, pooled: bool) -> dict[str, dict[str, Any]]:
         alias["DISABLE_SERVER_SIDE_CURSORS"] = bouncer
     if pooled:
         default["CONN_MAX_AGE"] = 0
+        default["CONN_HEALTH_CHECKS"] = False  # `jobs.reconnect` looks, without a round trip
         default["OPTIONS"]["pool"] = {
             "min_size": 1,
             "max_size": section.pool_size,

@@ -142,7 +142,7 @@ class Consumer:
                 "execution": claim.execution,
                 "outcome": str(ending.outcome),
                 "state": str(state) if state else None,
-                "seconds": round(ending.duration, 3),
+                "seconds": round(ending.duration or 0.0, 3),
                 **({"error": ending.error.type} if ending.error else {}),
             },
         )

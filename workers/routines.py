@@ -29,7 +29,11 @@ def until_next_due() -> float:
 
 
 def _retry_policy(type_name: str) -> RetryPolicy:
-    return policy(catalogue.get(type_name) or type_name).retry
+    try:
+        return policy(catalogue.get(type_name) or type_name).retry
+    except Exception:  # one type's trouble must not stop the recovery of all
+        log.exception("recovery.no_policy", extra={"type": type_name})
+        return RetryPolicy()
 
 
 def recover() -> int:

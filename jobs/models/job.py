@@ -1,6 +1,7 @@
 """The jobs table: the truth about each job, with every rule about a row as a constraint."""
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -169,6 +170,10 @@ class Job(models.Model):
             models.Index("state", F("id").desc(), name="jobs_by_state"),
             models.Index("type", F("id").desc(), name="jobs_by_type"),
             models.Index("queue", F("id").desc(), name="jobs_by_queue"),
+            models.Index(
+                "unique_key", F("id").desc(), name="jobs_by_unique_key", condition=Q(unique_key__isnull=False)
+            ),
+            GinIndex(fields=["tags"], name="jobs_by_tag", condition=~Q(tags=[])),
         ]
 
     def __str__(self) -> str:

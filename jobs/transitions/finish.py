@@ -137,9 +137,9 @@ class Finished:
     execution: int
 
 
-def seconds(measured: float) -> float | None:
+def seconds(measured: float | None) -> float | None:
     """A measured duration as it may be stored; None when it is no duration (NaN would spoil every sum it enters)."""
-    return float(measured) if math.isfinite(measured) and measured >= 0 else None
+    return float(measured) if measured is not None and math.isfinite(measured) and measured >= 0 else None
 
 
 def finish(cursor: CursorWrapper, endings: list[tuple[UUID, Ending, bool]]) -> list[Finished]:
@@ -155,7 +155,7 @@ def finish(cursor: CursorWrapper, endings: list[tuple[UUID, Ending, bool]]) -> l
             None if e.delay is None else float(e.delay), str(e.waiting_for) if e.waiting_for else None, e.result,
             error.type if error else None, error.message if error else None, error.stack if error else None,
             error.fingerprint if error else None, str(e.failure_kind) if e.failure_kind else None,
-            None if lost else seconds(e.duration), e.progress, e.stage, e.tries,
+            seconds(e.duration), e.progress, e.stage, e.tries,
             new_id() if e.to is State.FAILED else None,
         ))  # fmt: skip
     found = [

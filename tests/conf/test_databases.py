@@ -67,7 +67,7 @@ def test_django_is_told_the_parts_and_the_driver_the_rest():
     assert default["OPTIONS"]["sslmode"] == "require"
     assert default["OPTIONS"]["connect_timeout"] == "9"
     assert default["OPTIONS"]["options"] == (
-        "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=15000 -c a.b=1"
+        "-c jit=off -c statement_timeout=30000 -c idle_in_transaction_session_timeout=15000 -c a.b=1"
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from jobs.models import Job
 from tests.database import rows
+from tests.transitions.rows import execute
 from tests.database.explain import generate_jobs, indexes_used, plan_of, plan_of_queryset, sorts, tables_scanned
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +45,20 @@ def test_a_page_of_the_list_newest_first_reads_one_index_in_its_order(many_jobs,
         jobs = jobs.filter(id__lt=Job.objects.order_by("-id").values_list("id", flat=True)[3000])
 
     assert served_by(plan_of_queryset(jobs[:50]), *indexes)
+
+
+def test_a_tag_and_a_unique_key_are_found_by_their_indexes(many_jobs):
+    execute(
+        "UPDATE turno.jobs SET tags = '{rare}', unique_key = 'k-' || id::text"
+        " WHERE id IN (SELECT id FROM turno.jobs ORDER BY id LIMIT 3)"
+    )
+    execute("ANALYZE turno.jobs")
+
+    by_tag = Job.objects.filter(tags__contains=["rare"]).exclude(tags=[]).order_by("-id")[:50]
+    by_key = Job.objects.filter(unique_key="k-1").order_by("-id")[:50]
+
+    assert indexes_used(plan_of_queryset(by_tag)) == {"jobs_by_tag"}
+    assert served_by(plan_of_queryset(by_key), "jobs_by_unique_key")
 
 
 def test_the_jobs_that_wait_at_a_gate_come_by_priority_and_age_from_their_index(many_jobs):

@@ -265,7 +265,7 @@ SETTLED = {
     "settle snooze": C(State.SCHEDULED, Reason.SNOOZED, Outcome.SNOOZED, duration=T),
     "settle Enqueued": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.INTERRUPTED, duration=T),
     "settle Cancelled": C(State.CANCELLED, Reason.CANCELLED, Outcome.CANCELLED, counted=1, duration=T),
-    "release": C(State.ENQUEUED, Reason.RELEASED, Outcome.INTERRUPTED, duration=0.0),
+    "release": C(State.ENQUEUED, Reason.RELEASED, Outcome.INTERRUPTED),
 }
 for _owned in OWNED:
     LEGAL["renew", _owned] = LEGAL["note", _owned] = C()

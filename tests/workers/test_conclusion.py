@@ -18,7 +18,7 @@ POLICY = RetryPolicy(max_attempts=99, base=10, factor=2, cap=100, jitter=0)
 def caught(error):
     try:
         raise error
-    except BaseException as raised:
+    except BaseException as raised:  # noqa: BLE001
         return raised
 
 

@@ -12,6 +12,10 @@ from turno.samples.pace import Demonstration, Pace
 from turno.samples.reserved import is_reserved
 
 VARIABLE = re.compile(r"\{\{\s*([a-z_][a-z0-9_]{0,39})\s*\}\}", re.IGNORECASE)
+# For forms and clients, which know the schema only; the validator below decides.
+PATTERN = (
+    r"^[A-Za-z0-9._%+-]{1,64}@(([A-Za-z0-9-]+\.)*example\.(com|net|org)|([A-Za-z0-9-]+\.)+(example|invalid|test))$"
+)
 ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@([A-Za-z0-9.-]{1,190})")
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,39}$")]
@@ -25,7 +29,7 @@ class NotificationPayload(Demonstration):
         max_length=254,
         description=gettext_noop("An e-mail address under a name reserved for examples; nothing is sent to it."),
         examples=["ana.souza@example.com"],
-        json_schema_extra={"format": "email"},
+        json_schema_extra={"format": "email", "pattern": PATTERN},
     )
     channel: Literal["email", "push"] = Field(
         "email", description=gettext_noop("What the message is rendered for."), examples=["email"]

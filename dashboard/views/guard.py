@@ -1,0 +1,46 @@
+"""Pages behind the login: whoever may not see one is sent to /entrar and comes back afterwards."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+
+from jobs import access
+from jobs.errors import Unauthorized
+from jobs.reconnect import replace_broken
+
+View = Callable[..., HttpResponse]
+
+
+def signed_in(view: View) -> View:
+    """Only for browsers that may see pages. Programs get 401, a house without a key 403."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        replace_broken()
+        if access.may_see_pages(request):
+            response = view(request, *args, **kwargs)
+            response.headers.setdefault("Cache-Control", "no-store")
+            return response
+        if "text/html" in request.META.get("HTTP_ACCEPT", ""):
+            return redirect(f"{reverse('sign-in')}?{urlencode({'next': request.get_full_path()})}")
+        raise Unauthorized(_("Sign in at /entrar, or use the API with the X-Turno-Key header."))
+
+    return guarded
+
+
+def safe_next(request: HttpRequest, wanted: str | None) -> str:
+    """Where to go after the login: a page of this house, else the first one."""
+    home = str(reverse("home"))
+    if not wanted or not wanted.startswith("/"):
+        return home
+    good = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if good else home

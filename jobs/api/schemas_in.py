@@ -1,0 +1,208 @@
+"""What the API takes. Unknown fields are refused; what a field means stands in its description.
+
+The bounds of a job's fields stand here for the OpenAPI document; `jobs.requests` checks them for every door.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    WithJsonSchema,
+)
+
+from jobs.durations import parse_duration
+from jobs.models.base import NAME_100, NAME_200
+from jobs.queries import NEWEST
+from jobs.queries.cursor import PATTERN as CURSOR_PATTERN
+from jobs.states import State
+
+INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:.*", re.ASCII | re.DOTALL)
+DURATION_TEXT = r"^\d{1,9}(\.\d{1,6})? ?(ms|s|sec|m|min|h|d)?$"
+PAGES = 200
+PAGE_SIZE = 200
+BATCH = 1000
+
+
+def _storable(value: str) -> str:
+    if "\0" in value:
+        raise ValueError(_("Text with a NUL character can't be stored."))
+    return value
+
+
+def _instant_text(value: Any) -> Any:
+    """Only ISO 8601 text: a bare number would silently be read as seconds since 1970."""
+    if value is None or isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or not INSTANT.fullmatch(value):
+        raise ValueError(_("Expected an instant such as 2026-01-31T12:00:00Z."))
+    return re.sub(r" (\d\d:?\d\d)$", r"+\1", value)  # a plus sign that an address turned into a blank
+
+
+def _in_utc(value: datetime) -> datetime:
+    """Python takes offsets up to a day, PostgreSQL only up to 16 hours."""
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:  # at either end of the calendar; who stores it refuses it
+        return value
+
+
+def _duration(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        raise ValueError(_('Expected a duration such as "60s", "10 min", "500ms", "7d" or a number of seconds.'))
+    try:
+        return parse_duration(value)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            _('Expected a duration such as "60s", "10 min", "500ms", "7d" or a number of seconds.')
+        ) from None
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant_text), AfterValidator(_in_utc)]
+Seconds = Annotated[
+    float,
+    BeforeValidator(_duration),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1e9},
+                {"type": "string", "pattern": DURATION_TEXT},
+            ],
+            "examples": [60, "10 min"],
+        }
+    ),
+]
+
+
+class Body(BaseModel):
+    """A body: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class JobIn(Body):
+    """A job to enqueue, now or for later."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"type": "report.generate", "payload": {}},
+                {"type": "report.generate", "payload": {}, "delay": "10 min", "priority": 5},
+            ]
+        },
+    )
+
+    type: Annotated[str, Field(pattern=NAME_200, description=gettext_noop("The job type, as the catalogue names it."))]
+    payload: Annotated[
+        dict[str, Any], Field(description=gettext_noop("What the handler gets; each type has its own fields."))
+    ] = {}
+    queue: Annotated[
+        str | None, Field(pattern=NAME_100, description=gettext_noop("The queue; left out, the type's own."))
+    ] = None
+    priority: Annotated[
+        StrictInt | None,
+        Field(ge=-10, le=10, description=gettext_noop("Larger starts first; left out, the type's own.")),
+    ] = None
+    run_at: Annotated[
+        Instant | None, Field(description=gettext_noop("The instant from which it may start, ISO 8601 with an offset."))
+    ] = None
+    delay: Annotated[
+        Seconds | None, Field(description=gettext_noop('Seconds from now, as a number or as text such as "10 min".'))
+    ] = None
+    unique_key: Annotated[
+        Text | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description=gettext_noop("At most one active job has this key; a second one is answered with the first."),
+        ),
+    ] = None
+    max_attempts: Annotated[
+        StrictInt | None, Field(ge=1, le=100, description=gettext_noop("Attempts in all; left out, the type's own."))
+    ] = None
+    timeout: Annotated[
+        Seconds | None, Field(description=gettext_noop("How long one attempt may take, in seconds or as text."))
+    ] = None
+    tags: Annotated[
+        list[Annotated[Text, Field(min_length=1, max_length=100)]],
+        Field(max_length=20, description=gettext_noop("Words to find it by.")),
+    ] = []
+    origin: Annotated[
+        Text | None,
+        Field(min_length=1, max_length=200, description=gettext_noop("Who asked for it, for people to read.")),
+    ] = None
+
+
+class BatchIn(Body):
+    """Up to 1000 jobs, enqueued all or none."""
+
+    jobs: Annotated[list[JobIn], Field(min_length=1, max_length=BATCH)]
+
+
+class CancelIn(Body):
+    """Why a job is cancelled."""
+
+    reason: Annotated[Text | None, Field(max_length=500, description=gettext_noop("Shown in the job's time line."))] = (
+        None
+    )
+
+
+class JobsQuery(BaseModel):
+    """Which jobs, in which order, which page."""
+
+    state: Annotated[State | None, Field(description=gettext_noop("Only jobs in this state."))] = None
+    type: Annotated[str | None, Field(pattern=NAME_200, description=gettext_noop("Only jobs of this type."))] = None
+    queue: Annotated[str | None, Field(pattern=NAME_100, description=gettext_noop("Only jobs of this queue."))] = None
+    tag: Annotated[
+        Text | None, Field(min_length=1, max_length=100, description=gettext_noop("Only jobs with this tag."))
+    ] = None
+    search: Annotated[
+        Text | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description=gettext_noop("An id, or exactly a type, a queue or a unique key."),
+        ),
+    ] = None
+    created_from: Annotated[Instant | None, Field(description=gettext_noop("Created at this instant or later."))] = None
+    created_to: Annotated[Instant | None, Field(description=gettext_noop("Created before this instant."))] = None
+    order: Annotated[
+        Literal["-created", "created"],
+        Field(description=gettext_noop("-created: newest first; created: oldest first.")),
+    ] = NEWEST  # type: ignore[assignment]
+    cursor: Annotated[
+        str | None,
+        Field(
+            pattern=CURSOR_PATTERN,
+            description=gettext_noop(
+                "next_cursor of the page before; it carries its order, and page is not used with it."
+            ),
+        ),
+    ] = None
+    page: Annotated[
+        int, Field(ge=1, le=PAGES, description=gettext_noop("The page, from 1 to 200; further on, use cursor."))
+    ] = 1
+    page_size: Annotated[int, Field(ge=1, le=PAGE_SIZE, description=gettext_noop("Jobs a page."))] = 50
+
+
+class LogsQuery(BaseModel):
+    """Which lines of a job's log."""
+
+    execution: Annotated[
+        int | None, Field(ge=1, le=2**31 - 1, description=gettext_noop("Only the lines of this execution."))
+    ] = None
+    after: Annotated[int, Field(ge=0, le=2**63 - 1, description=gettext_noop("next_after of the page before."))] = 0
+    limit: Annotated[int, Field(ge=1, le=1000, description=gettext_noop("Lines a page."))] = 500

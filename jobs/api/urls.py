@@ -1,0 +1,12 @@
+"""The API with its routes, ready to be mounted at the root."""
+
+from jobs.api.app import api
+from jobs.api.routes_acts import router as jobs
+from jobs.api.routes_system import probes
+from jobs.api.routes_system import router as system
+
+api.add_router("/api/jobs", jobs)
+api.add_router("/api", system)
+api.add_router("/health", probes)
+
+urls = api.urls

@@ -1,0 +1,78 @@
+"""The workers as they are seen from here: what they serve, what they run, whether they give a sign of life."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connections
+
+from jobs.conf import conf
+
+SHOWN = 500
+# The state is derived by the database's clock: a stored "Online" of a worker that died says nothing.
+WORKERS = """
+SELECT w.id, w.name, w.host, w.pid, w.version, w.queues, w.types, w.started_at, w.seen_at, w.stopped_at, w.problems,
+    CASE
+        WHEN w.state = 'Offline' OR w.seen_at < now() - make_interval(secs => %(lease)s) THEN 'Offline'
+        WHEN w.seen_at < now() - make_interval(secs => %(silent)s) THEN 'Silent'
+        ELSE w.state
+    END AS state,
+    extract(epoch FROM now() - w.seen_at)::float8 AS seen_ago,
+    COALESCE(b.busy, 0) AS busy
+FROM turno.workers AS w
+LEFT JOIN (
+    SELECT worker_id, count(*) AS busy FROM turno.jobs WHERE state = 'Processing' GROUP BY worker_id
+) AS b ON b.worker_id = w.id
+ORDER BY w.state = 'Offline', w.name, w.started_at DESC, w.id
+LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker process. `state`: Online, Draining, Silent or Offline; `seen_ago`: seconds; `queues`: slots by queue."""
+
+    id: UUID
+    name: str
+    host: str
+    pid: int
+    version: str
+    queues: dict[str, int]
+    types: list[str]
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+    problems: list[Any]
+    state: str
+    seen_ago: float
+    busy: int
+
+    @property
+    def slots(self) -> int:
+        """How many jobs it may run at once."""
+        return sum(slots for slots in self.queues.values() if isinstance(slots, int))
+
+    @property
+    def live(self) -> bool:
+        """It gave a sign of life a moment ago."""
+        return self.state in {"Online", "Draining"}
+
+
+def _loaded(value: Any) -> Any:
+    """A jsonb column of a plain cursor: Django's connections hand it out as text."""
+    return json.loads(value) if isinstance(value, (str, bytes)) else value
+
+
+def workers() -> list[WorkerRow]:
+    """The workers, live ones first, by name; the last 500."""
+    params = {"lease": conf().worker.lease_duration, "silent": conf().worker.silent_after, "limit": SHOWN}
+    with connections["default"].cursor() as cursor:
+        cursor.execute(WORKERS, params)
+        names = [column.name for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    for row in rows:
+        row["queues"] = _loaded(row["queues"])
+        row["problems"] = _loaded(row["problems"])
+    return [WorkerRow(**row) for row in rows]
