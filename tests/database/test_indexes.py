@@ -4,8 +4,8 @@ import pytest
 
 from jobs.models import Job
 from tests.database import rows
-from tests.transitions.rows import execute
 from tests.database.explain import generate_jobs, indexes_used, plan_of, plan_of_queryset, sorts, tables_scanned
+from tests.transitions.rows import execute
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,57 @@
+"""What a person sees when everything runs: address, key, what to try next, and the browser."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from turno.launcher.config import Config
+from turno.launcher.say import Console, _
+
+EXAMPLE = '{"type": "report.generate", "payload": {"duration": 5}}'
+
+
+def welcome(console: Console, config: Config, workers: int, seconds: float) -> None:
+    """Print where Turno runs and what to try."""
+    address, key = config.address, config.key
+    console.done(_("Web and {count} workers are ready").format(count=workers))
+    console.line()
+    console.line("  " + _("Turno runs (started in {seconds:.1f} s).").format(seconds=seconds))
+    console.line()
+    rows = [
+        (_("Address"), address),
+        (_("Key"), _("{key}  (in .env; for X-Turno-Key and to log in)").format(key=key)),
+        ("API", f"{address}/docs"),
+        (_("Logs"), ".turno/logs"),
+    ]
+    width = max(len(name) for name, _value in rows)
+    for name, value in rows:
+        console.line(f"  {name:<{width}}  {value}")
+    console.line()
+    console.line("  " + _("Try next:"))
+    console.line("    scripts/demo.sh 60    # " + _("sends 60 jobs and shows how they go"))
+    console.line(f"    curl -H 'X-Turno-Key: {key}' {address}/api/workers")
+    console.line(
+        f"    curl -H 'X-Turno-Key: {key}' -H 'Content-Type: application/json' \\\n"
+        f"         -d '{EXAMPLE}' {address}/api/jobs"
+    )
+    console.line()
+    console.line("  " + _("Ctrl-C stops everything. In another terminal: ./iniciar.sh --estado, ./iniciar.sh --parar"))
+
+
+def open_browser(address: str) -> None:
+    """Open the address where there is a screen, and never wait for it."""
+    if sys.platform == "darwin":
+        tool = shutil.which("open")
+    elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        tool = shutil.which("xdg-open") or shutil.which("wslview")
+    else:
+        tool = None
+    if tool:
+        subprocess.Popen(
+            [tool, address],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
