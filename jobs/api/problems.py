@@ -37,7 +37,8 @@ STATUS_WORDS: dict[int, tuple[Text, Text]] = {
     503: (
         _("Database unavailable"),
         _(
-            "The database does not answer at the moment. What you sent may not have been stored: repeat it with the same Idempotency-Key."
+            "The database does not answer at the moment. What you sent may not have been stored: repeat it with the"
+            " same Idempotency-Key."
         ),
     ),
 }

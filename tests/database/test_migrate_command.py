@@ -195,11 +195,11 @@ def test_a_server_that_is_too_old_is_refused_with_both_versions(scratch):
 
 def test_a_role_that_may_create_nothing_is_one_sentence(scratch):
     name = f"turno_guest_{os.getpid()}"
-    target = psycopg.conninfo.conninfo_to_dict(scratch)
     with psycopg.connect(scratch, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'guest'")
         try:
-            url = scratch.replace(f"//{target['user']}", f"//{name}:guest", 1)
+            place = scratch.split("@", 1)[1]  # all but the login, with or without a password
+            url = f"postgresql://{name}:guest@{place}"
             refused = finished(url, "migrate")
         finally:
             admin.execute(f"DROP ROLE {name}")
