@@ -30,7 +30,7 @@ EXPECTED = {
     "bool_parsing": gettext_noop("expected true or false"),
     "bool_type": gettext_noop("expected true or false"),
     "string_type": gettext_noop("expected text"),
-    "string_too_short": gettext_noop("expected at least {min_length} characters"),
+    "string_too_short": gettext_noop("expected {min_length} or more characters"),
     "string_pattern_mismatch": gettext_noop("expected text of the form {pattern}"),
     "greater_than": gettext_noop("expected more than {gt}"),
     "greater_than_equal": gettext_noop("expected at least {ge}"),
@@ -56,7 +56,7 @@ def unknown_variables(model: type[BaseModel], sources: Sources) -> Iterator[str]
             meant = exact or (variable((section, rest) if rest else (section,)) if section else None)
             yield _("{name}: there is no such section").format(name=name) + _did_you_mean(meant)
         elif _model_of(field.annotation) and not rest:
-            yield _("{name}: a section is no setting; expected {variable}__KEY").format(
+            yield _("{name}: a section is not a setting; expected {variable}__KEY").format(
                 name=name, variable=variable((head,))
             )
 

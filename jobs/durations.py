@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from jobs.speech import _
+
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 LONGEST = 100 * 366 * 86400.0  # seconds
@@ -25,10 +27,10 @@ def parse_duration(value: Any) -> float:
         match = _PATTERN.fullmatch(value) if isinstance(value, str) else None
         unit = match.group(2).lower() or "s" if match else ""
         if match is None or unit not in _UNITS:
-            raise ValueError('expected a duration such as "60s", "10 min", "500ms", "7d" or a number of seconds')
+            raise ValueError(_('expected a duration such as "60s", "10 min", "500ms", "7d" or a number of seconds'))
         seconds = float(match.group(1)) * _UNITS[unit]
     if not 0 <= seconds <= LONGEST:
-        raise ValueError("expected a duration between 0 and 100 years")
+        raise ValueError(_("expected a duration between 0 and 100 years"))
     return seconds
 
 

@@ -113,5 +113,5 @@ def _refuse_half(rows: list[NewJob], placed: list[Enqueued]) -> None:
         if not answer.replayed and not answer.duplicate and row.unique_key is None
     ]
     if gone:
-        text = _("This batch was accepted before, and %(count)d of its jobs are no longer kept.")
+        text = _("This batch was accepted before; jobs of it that are no longer kept: %(count)d.")
         raise Conflict(text % {"count": len(gone)}, gone=gone)

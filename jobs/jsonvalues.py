@@ -74,7 +74,7 @@ def _scalar_problem(value: Any) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, float):
-        return None if value - value == 0 else _("NaN and Infinity are no JSON numbers.")
+        return None if value - value == 0 else _("NaN and Infinity are not JSON numbers.")
     if isinstance(value, int):
         return None if -LARGEST <= value <= LARGEST else _("The number is too large: at most ±1.8e308.")
     return _("%(type)s is not a JSON value.") % {"type": type(value).__name__}
@@ -186,5 +186,5 @@ def _syntax_problem(raw: bytes, error: json.JSONDecodeError) -> str:
         if error.msg.startswith(start):
             return sentence
     if error.doc[error.pos :].lstrip("-").startswith(("NaN", "Infinity")):
-        return _("NaN and Infinity are no JSON numbers (line %(line)d, column %(column)d).") % where
+        return _("NaN and Infinity are not JSON numbers (line %(line)d, column %(column)d).") % where
     return _("Not valid JSON (line %(line)d, column %(column)d).") % where

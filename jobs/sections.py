@@ -35,7 +35,7 @@ def parse_queues(value: str) -> dict[str, int]:
             expected = _("{part}: expected queue:slots, with 1 to 1000 slots")
             raise ValueError(expected.format(part=repr(part.strip()[:120])))
         if name in queues:
-            raise ValueError(_("{queue} stands twice").format(queue=repr(name)))
+            raise ValueError(_("{queue} appears twice").format(queue=repr(name)))
         queues[name] = int(slots)
     return queues
 

@@ -32,3 +32,8 @@ def gettext_noop(message: str) -> str:
 def _(message: str) -> str:
     """The message in the language of the process; the message itself where it has no translation."""
     return _catalogue(language()).gettext(message)
+
+
+def ngettext(one: str, many: str, count: int) -> str:
+    """The message of the two that goes with the count, in the language of the process."""
+    return _catalogue(language()).ngettext(one, many, count)

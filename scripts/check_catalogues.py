@@ -1,7 +1,7 @@
 """Are the message catalogues what the code says? `--write` brings them up to date, else they are checked.
 
 Checked: each `.po` holds exactly the messages of the code, each is translated and not fuzzy, each `.mo` is
-what its `.po` gives. Needs gettext's tools.
+what its `.po` gives. In English a message is its own text, filled in here. Needs gettext's tools.
 """
 
 import gettext
@@ -30,10 +30,19 @@ DATE = re.compile(r'^"POT-Creation-Date:.*\n', re.M)
 
 
 def extract(project: Path) -> None:
-    """Run makemessages in a copy of the project, for each domain that has a catalogue."""
+    """Run makemessages in a copy of the project, for each domain that has a catalogue; fill in the English ones."""
     for domain in sorted({path.stem for path in (project / "locale").glob("*/LC_MESSAGES/*.po")}):
         command = [sys.executable, "manage.py", *EXTRACT, "--domain", domain]
         subprocess.run(command, cwd=project, check=True, capture_output=True, text=True)
+        english = project / "locale/en/LC_MESSAGES" / f"{domain}.po"
+        if english.exists():
+            for command in (
+                ["msgattrib", "--clear-fuzzy", "--clear-previous", "--empty", "--output-file", english, english],
+                ["msgen", "--no-wrap", "--output-file", english, english],
+            ):
+                subprocess.run(command, check=True, capture_output=True, text=True)
+    for po in (project / "locale").glob("*/LC_MESSAGES/*.po"):  # the instant of a run is no change
+        po.write_text(DATE.sub("", po.read_text("utf-8"), count=1), "utf-8")
 
 
 def compile_catalogue(po: Path, mo: Path) -> None:
@@ -49,6 +58,12 @@ def entries(mo: Path) -> dict[object, str]:
     return catalogue
 
 
+def messages(po: Path) -> set[str]:
+    """The messages of a `.po` with their translations, without the places they are used in."""
+    blocks = po.read_text("utf-8").split("\n\n")
+    return {"\n".join(line for line in block.splitlines() if not line.startswith("#")) for block in blocks}
+
+
 def selected(po: Path, what: str) -> list[str]:
     """The entries of a catalogue that are untranslated or fuzzy."""
     done = subprocess.run(["msgattrib", what, "--no-obsolete", po], check=True, capture_output=True, text=True)
@@ -59,7 +74,7 @@ def selected(po: Path, what: str) -> list[str]:
 def problems(po: Path, fresh: Path, scratch: Path) -> list[str]:
     """What is wrong with one catalogue."""
     name, found = po.relative_to(ROOT), []
-    if DATE.sub("", po.read_text("utf-8")) != DATE.sub("", fresh.read_text("utf-8")):
+    if messages(po) != messages(fresh):
         found.append(f"{name}: not what the code says (run scripts/check_catalogues.py --write)")
     for what, word in (("--untranslated", "not translated"), ("--only-fuzzy", "fuzzy")):
         found += [f"{name}: {word}: {line}" for line in selected(po, what)]

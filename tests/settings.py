@@ -5,6 +5,7 @@ import os
 if os.environ.get("TURNO_TEST_POSTGRES"):
     os.environ["TURNO_DATABASE__URL"] = os.environ["TURNO_TEST_POSTGRES"]
 os.environ.setdefault("TURNO_API__KEY", "test-key-0123456789")
+os.environ["TURNO_LANG"] = "en"  # the sentences that tests quote
 
 from turno.settings import *  # noqa: F403
 

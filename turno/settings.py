@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.csp import CSP
 
 from jobs.conf import ConfigurationError, conf
+from jobs.speech import _
 from turno.databases import databases
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -16,7 +17,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 try:
     CONF = conf()
 except ConfigurationError as error:
-    raise ImproperlyConfigured(f"Turno's configuration can't be used:\n{error}") from None
+    raise ImproperlyConfigured(_("Turno's configuration can't be used:") + f"\n{error}") from None
 
 sys.path[:0] = [path for path in CONF.python_path if path not in sys.path]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from django.db import InterfaceError, OperationalError
+from django.utils.translation import gettext as _
 
 from jobs import fingerprint as prints
 from jobs.errors import (
@@ -50,7 +51,7 @@ def describe(type_name: str, error: BaseException, *, private: bool = False) -> 
     try:
         message = clean(error, MESSAGE_LENGTH)
     except Exception as second:  # noqa: BLE001  (an exception whose text fails has no text)
-        message = f"(its message can't be shown: {type(second).__name__})"
+        message = _("(its message can't be shown: %(error)s)") % {"error": type(second).__name__}
     if private:
         worded = isinstance(error, (JobError, Refused))
         return ErrorInfo(kind, message if worded else "", "", prints.fingerprint(type_name, kind, "", _frame(error)))

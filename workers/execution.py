@@ -14,6 +14,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
+from django.utils.translation import gettext as _
 
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost, PermanentJobError, Snooze
 from jobs.jobtypes import JobType
@@ -23,7 +24,7 @@ from jobs.registry import catalogue
 from jobs.states import State
 from workers import conclusion
 from workers.context import WorkerContext
-from workers.leases import Held, Interrupt
+from workers.leases import Held, Interrupt, timeout_error
 
 log = logging.getLogger(__name__)
 _rng = Random()  # noqa: S311  (jitter)
@@ -79,7 +80,7 @@ class Execution:
     ) -> Ending:
         claim = self.held.claim
         if self.job_type is None:
-            raise PermanentJobError(f"no handler of the type {claim.type} is loaded here")
+            raise PermanentJobError(_("No handler of the type %(type)s is loaded here.") % {"type": claim.type})
         payload = self.job_type.parse(claim.payload)
         while True:
             self.tries += 1
@@ -114,7 +115,7 @@ class Execution:
         return conclusion.failed(claim, error, self.policy.retry, _rng, private=private)
 
     def _timeout_error(self) -> JobError:
-        return JobTimeout(f"the attempt ran longer than its limit of {self.limit:g} s")
+        return timeout_error(self.limit)
 
     def _conclude(self, ended: tuple[Ending, float]) -> Ending:
         ending, duration = ended

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from jobs.cancellation import CancelFlag
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost
 from jobs.outcomes import Claim
@@ -47,14 +49,19 @@ class Held:
         return True
 
 
+def timeout_error(limit: float) -> JobTimeout:
+    """What ends an attempt that ran longer than its limit, in seconds."""
+    return JobTimeout(_("The attempt ran longer than its limit of %(limit)s s.") % {"limit": f"{limit:g}"})
+
+
 def _error(why: Interrupt, limit: float | None) -> JobError:
     if why is Interrupt.TIMEOUT:
-        return JobTimeout(f"the attempt ran longer than its limit of {limit:g} s")
+        return timeout_error(limit or 0.0)
     if why is Interrupt.CANCELLED:
-        return JobCancelled("the job was cancelled")
+        return JobCancelled(_("The job was cancelled."))
     if why is Interrupt.SHUTDOWN:
-        return JobCancelled("the worker is shutting down; the job returns to its queue")
-    return LeaseLost("this worker no longer owns the job")
+        return JobCancelled(_("The worker is shutting down; the job returns to its queue."))
+    return LeaseLost(_("This worker no longer owns the job."))
 
 
 class LeaseBook:

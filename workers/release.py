@@ -6,6 +6,7 @@ from uuid import UUID
 
 from jobs import leadership, presence, transitions
 from jobs.models import Worker
+from jobs.speech import _
 from workers import identity
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
@@ -39,7 +40,8 @@ def release_everything(worker_id: UUID) -> int:
 def _release(worker_id: UUID) -> int:
     worker = Worker.objects.using(ENGINE).filter(pk=worker_id).first()
     if worker is not None and not _has_ended(worker):
-        raise NotProvenDead(f"worker {worker.name} (pid {worker.pid} on {worker.host}) is not known to have ended")
+        who = {"name": worker.name, "pid": worker.pid, "host": worker.host}
+        raise NotProvenDead(_("worker %(name)s (pid %(pid)d on %(host)s) is not known to have ended") % who)
     mine = transitions.strays(worker_id=worker_id, known=(), using=ENGINE)
     if mine:
         transitions.release([(job, token) for job, token, _ in mine], worker_id=worker_id, using=ENGINE)

@@ -25,15 +25,15 @@ MISSING = {404: PROBLEM}
 CONFLICT = {409: PROBLEM}
 
 
-def _translated(value: Any) -> Any:
-    """The same document with its texts in the active language; example payloads stay as they are."""
+def translated(value: Any) -> Any:
+    """The same document or schema with its texts in the active language; example payloads stay as they are."""
     if isinstance(value, dict):
         return {
-            key: gettext(str(item)) if key in WORDS and isinstance(item, (str, Promise)) and item else _translated(item)
+            key: gettext(str(item)) if key in WORDS and isinstance(item, (str, Promise)) and item else translated(item)
             for key, item in value.items()
         }
     if isinstance(value, list):
-        return [_translated(item) for item in value]
+        return [translated(item) for item in value]
     return str(value) if isinstance(value, Promise) else value
 
 
@@ -84,7 +84,7 @@ def finished(document: dict[str, Any]) -> dict[str, Any]:
     """What ninja made, completed."""
     made: dict[str, Any] = dict(document)
     _with_payloads(made["components"]["schemas"])
-    made = _translated(made)
+    made = translated(made)
     for operations in made["paths"].values():
         for operation in operations.values():
             for status, answer in operation["responses"].items():

@@ -29,7 +29,10 @@ STATUS_WORDS: dict[int, tuple[Text, Text]] = {
     401: (_("Access key required"), _("Send the access key in the X-Turno-Key header.")),
     403: (_("Not allowed"), _("This is not allowed for you, or the page's token is missing or old.")),
     404: (_("Not found"), _("There is nothing at this address. The routes are listed at /docs.")),
-    405: (_("Method not allowed"), _("This address does not know this method; the Allow header names those it knows.")),
+    405: (
+        _("Method not allowed"),
+        _("This address does not accept this method; the Allow header names those it accepts."),
+    ),
     413: (_("Too large"), _("The request is larger than the limit.")),
     415: (_("Unsupported media type"), _("Send the body as application/json.")),
     429: (_("Too many attempts"), _("Wait a moment and try again.")),
@@ -90,7 +93,7 @@ def _programming(error: Exception) -> Refused | None:
     if not isinstance(error.__cause__, (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)):
         return None
     return errors.Unavailable(
-        _("The database's tables are missing or old: run manage.py migrate."), retry_after=RETRY_AFTER
+        _("The database's tables are missing or out of date: run manage.py migrate."), retry_after=RETRY_AFTER
     )
 
 

@@ -18,6 +18,6 @@ def refuse_strange(request: HttpRequest, model: type[BaseModel]) -> None:
             text = _("There is no such parameter; did you mean %(name)s?") % {"name": near[0]} if near else ""
             errors[name[:200]] = [text or _("There is no such parameter.")]
         elif len(values) > 1:
-            errors[name] = [_("This parameter may stand only once.")]
+            errors[name] = [_("This parameter may appear only once.")]
     if errors:
         raise Invalid(_("Some parameters are not valid."), errors=errors)

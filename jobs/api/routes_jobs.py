@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 from ninja import Query, Router
 from ninja.params import functions as params
 from ninja.responses import Status
@@ -28,7 +28,9 @@ KEY: Any = params.Header(
     min_length=1,
     max_length=200,
     pattern=r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$",
-    description="A repeat with the same key and body answers with the first job; another body is refused (422).",
+    description=gettext_noop(
+        "A repeat with the same key and body answers with the first job; another body is refused (422)."
+    ),
 )
 
 

@@ -81,7 +81,7 @@ def get_info(request: HttpRequest) -> dict[str, Any]:
     "/live",
     response={200: LiveOut, **OPEN_ANSWERS},
     operation_id="isLive",
-    summary=gettext_lazy("The process lives"),
+    summary=gettext_lazy("The process is alive"),
 )
 def is_live(request: HttpRequest) -> dict[str, Any]:
     return {"status": "live"}
@@ -91,7 +91,7 @@ def is_live(request: HttpRequest) -> dict[str, Any]:
     "/ready",
     response={200: ReadyOut, 503: PROBLEM, **OPEN_ANSWERS},
     operation_id="isReady",
-    summary=gettext_lazy("Everything that it stands on answers"),
+    summary=gettext_lazy("Everything it depends on answers"),
 )
 def is_ready(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
     reports = health.check_all()

@@ -195,7 +195,7 @@ class JobsQuery(BaseModel):
     page: Annotated[
         int, Field(ge=1, le=PAGES, description=gettext_noop("The page, from 1 to 200; further on, use cursor."))
     ] = 1
-    page_size: Annotated[int, Field(ge=1, le=PAGE_SIZE, description=gettext_noop("Jobs a page."))] = 50
+    page_size: Annotated[int, Field(ge=1, le=PAGE_SIZE, description=gettext_noop("Jobs per page."))] = 50
 
 
 class LogsQuery(BaseModel):
@@ -205,4 +205,4 @@ class LogsQuery(BaseModel):
         int | None, Field(ge=1, le=2**31 - 1, description=gettext_noop("Only the lines of this execution."))
     ] = None
     after: Annotated[int, Field(ge=0, le=2**63 - 1, description=gettext_noop("next_after of the page before."))] = 0
-    limit: Annotated[int, Field(ge=1, le=1000, description=gettext_noop("Lines a page."))] = 500
+    limit: Annotated[int, Field(ge=1, le=1000, description=gettext_noop("Lines per page."))] = 500

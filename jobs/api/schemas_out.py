@@ -278,7 +278,7 @@ class InfoOut(BaseModel):
 
 
 class LiveOut(BaseModel):
-    """The process lives."""
+    """The process is alive."""
 
     status: str
 
@@ -294,7 +294,7 @@ class ProbeOut(BaseModel):
 
 
 class ReadyOut(BaseModel):
-    """Everything that the product stands on answers."""
+    """Everything that the product depends on answers."""
 
     status: str
     probes: list[ProbeOut]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from jobs.api.openapi import translated
 from jobs.queries import Detail, TypeRow
 
 
@@ -47,7 +48,7 @@ def job_type(row: TypeRow) -> dict[str, Any]:
         "priority": row.priority,
         "timeout": row.timeout,
         "max_attempts": row.max_attempts,
-        "payload_schema": row.schema,
+        "payload_schema": translated(row.schema),
         "first_seen_at": row.first_seen_at,
         "last_served_at": row.last_served_at,
     }

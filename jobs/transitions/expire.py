@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 from django.db.backends.utils import CursorWrapper
+from django.utils.translation import gettext as _
 
 from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
@@ -73,7 +74,8 @@ def _ending(row: Sequence[Any], policy_of: PolicyOf, lost_limit: int, rng: Rando
     id_, token, worker_id, type_, used, allowed, lost_count, at_most_once, worker = row
     declared = policy_of(type_)
     policy = RetryPolicy(allowed, declared.base, declared.factor, declared.cap, declared.jitter)
-    error = ErrorInfo("WorkerLost", f"The worker {worker} stopped answering.", "", fingerprint(type_, "WorkerLost", ""))
+    text = _("The worker %(worker)s stopped answering.") % {"worker": worker}
+    error = ErrorInfo("WorkerLost", text, "", fingerprint(type_, "WorkerLost", ""))
     decision = after_loss(policy, used + 1, lost_count + 1, lost_limit, rng)
     to, reason, delay = State.FAILED, Reason.LOST_TOO_OFTEN, None
     if at_most_once:

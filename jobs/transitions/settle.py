@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import DatabaseError
 from django.db.backends.utils import CursorWrapper
+from django.utils.translation import gettext as _
 
 from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
@@ -91,7 +92,7 @@ def unstored(ending: Ending, error: Exception) -> Ending:
         progress=None,
         logs=(),
         tries=1,
-        error=ErrorInfo("ResultError", f"The result could not be stored: {text}"),
+        error=ErrorInfo("ResultError", _("The result could not be stored: %(reason)s") % {"reason": text}),
     )
 
 
@@ -127,7 +128,7 @@ def returned(id_: UUID, token: UUID, *, type_name: str, at_most_once: bool) -> E
     """
     if not at_most_once:
         return Ending(id_, token, State.ENQUEUED, Outcome.INTERRUPTED, Reason.RELEASED, counted=False)
-    text = "The worker stopped while the job ran; a job of this type is never repeated by itself."
+    text = _("The worker stopped while the job ran; a job of this type is never repeated by itself.")
     return Ending(
         id_,
         token,

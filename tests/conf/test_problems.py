@@ -47,8 +47,8 @@ DURATION = 'expected a duration such as "60s", "10 min", "500ms", "7d" or a numb
         ),
         ({"TURNO_XYZZY": "1"}, "TURNO_XYZZY: there is no such section"),
         ({"TURNO_HANDLER": "a"}, "TURNO_HANDLER: there is no such section; did you mean TURNO_HANDLERS?"),
-        ({"TURNO_WORKER": "foo"}, "TURNO_WORKER: a section is no setting; expected TURNO_WORKER__KEY"),
-        ({"TURNO_WORKER__": "foo"}, "TURNO_WORKER__: a section is no setting; expected TURNO_WORKER__KEY"),
+        ({"TURNO_WORKER": "foo"}, "TURNO_WORKER: a section is not a setting; expected TURNO_WORKER__KEY"),
+        ({"TURNO_WORKER__": "foo"}, "TURNO_WORKER__: a section is not a setting; expected TURNO_WORKER__KEY"),
         (
             {"TURNO_WORKER__LEASE_DURATION__X": "1"},
             f"worker.lease_duration (TURNO_WORKER__LEASE_DURATION__X): {DURATION}",

@@ -160,9 +160,10 @@ def test_the_nearest_names_come_with_an_unknown_one():
 
 
 def test_an_unknown_name_that_resembles_nothing_is_just_unknown():
-    with translation.override("en"), pytest.raises(UnknownType) as refusal:
-        catalogue.require("qqqqqqq")
-    assert str(refusal.value.detail) == "There is no such job type."
+    with translation.override("en"):
+        with pytest.raises(UnknownType) as refusal:
+            catalogue.require("qqqqqqq")
+        assert str(refusal.value.detail) == "There is no such job type."
 
 
 def test_a_description_is_read_in_the_active_language(monkeypatch):

@@ -66,7 +66,7 @@ PROBLEMS = [
     ({"number": None}, {"payload.number": ["Expected a whole number."]}),
     ({"number": 1, "items": {}}, {"payload.items": ["Expected a list."]}),
     ({"number": 1, "items": ["x"]}, {"payload.items.0": ["Expected an object."]}),
-    ({"number": 1, "items": [{"sku": "x"}]}, {"payload.items.0.sku": ["Expected at least 2 characters."]}),
+    ({"number": 1, "items": [{"sku": "x"}]}, {"payload.items.0.sku": ["Expected 2 or more characters."]}),
     ({"number": 1, "items": [{"sku": "abcdef"}]}, {"payload.items.0.sku": ["Expected at most 5 characters."]}),
     ({"number": 1, "items": [{"sku": "ABC"}]}, {"payload.items.0.sku": ["Expected text of the form ^[a-z]+$."]}),
     ({"number": 1, "items": [{"sku": "abc", "x": 1}]}, {"payload.items.0.x": ["There is no such field."]}),

@@ -104,8 +104,8 @@ def test_numbers_within_a_double_are_kept_exactly(number):
         ("\0", "", "Text with a NUL character can't be stored."),
         ({"a": "\ud83d"}, "a", "Text with half of a surrogate pair is not valid Unicode."),
         ({"\ud83d": 1}, r"\ud83d", "Text with half of a surrogate pair is not valid Unicode."),
-        ({"a": [1.0, float("nan")]}, "a.1", "NaN and Infinity are no JSON numbers."),
-        ([float("-inf")], "0", "NaN and Infinity are no JSON numbers."),
+        ({"a": [1.0, float("nan")]}, "a.1", "NaN and Infinity are not JSON numbers."),
+        ([float("-inf")], "0", "NaN and Infinity are not JSON numbers."),
         ({"a": LARGEST + 1}, "a", "The number is too large: at most ±1.8e308."),
         ({"a": -(10**5000)}, "a", "The number is too large: at most ±1.8e308."),
         ({"a": {1: 2}}, "a.1", "A key must be text, not int."),
@@ -157,7 +157,7 @@ def test_the_size_is_that_of_the_utf8_text_to_the_byte(character):
 
 def test_a_refusal_names_the_field_under_its_root():
     refusal = problem_of({"rows": [1, float("nan")]}).refusal("3.payload")
-    assert refusal.errors == {"3.payload.rows.1": ["NaN and Infinity are no JSON numbers."]}
+    assert refusal.errors == {"3.payload.rows.1": ["NaN and Infinity are not JSON numbers."]}
     assert refusal.status == 400
 
 
@@ -170,9 +170,9 @@ def test_a_refusal_names_the_field_under_its_root():
         ('{"a": 1}'.encode("utf-16"), "The body begins with a byte order mark; expected UTF-8 without one."),
         (b'{"a":"\xff"}', "The body is not valid UTF-8."),
         (b'"\xed\xa0\x80"', "The body is not valid UTF-8."),
-        (b'{"x":NaN}', "NaN and Infinity are no JSON numbers (line 1, column 6)."),
-        ('{"é":-Infinity}'.encode(), "NaN and Infinity are no JSON numbers (line 1, column 7)."),
-        (b'{"x":Infinity}', "NaN and Infinity are no JSON numbers (line 1, column 6)."),
+        (b'{"x":NaN}', "NaN and Infinity are not JSON numbers (line 1, column 6)."),
+        ('{"é":-Infinity}'.encode(), "NaN and Infinity are not JSON numbers (line 1, column 7)."),
+        (b'{"x":Infinity}', "NaN and Infinity are not JSON numbers (line 1, column 6)."),
         (b'{"x":1e400}', "A number is too large (line 1, column 6)."),
         (b"[" + b"9" * 400 + b"]", "A number is too large (line 1, column 2)."),
         (b"{} {}", "More than one JSON document (line 1, column 4)."),

@@ -106,7 +106,7 @@ def test_each_kind_of_value_has_its_json(value, expected):
         ({(1, 2): 3}, "result.(1, 2): A key must be text, not tuple."),
         ({True: 3}, "result.True: A key must be text, not bool."),
         ({1: "a", "1": "b"}, "result: Two keys are the same as text."),
-        ([float("nan")], "result.0: NaN and Infinity are no JSON numbers."),
+        ([float("nan")], "result.0: NaN and Infinity are not JSON numbers."),
         ({"a": "x\0"}, "result.a: Text with a NUL character can't be stored."),
         ({"a": 10**400}, "result.a: The number is too large: at most ±1.8e308."),
         ("x" * 262_144, "result: Too large: at most 262144 bytes of UTF-8 JSON."),

@@ -79,7 +79,7 @@ def test_a_second_start_beside_a_running_one_says_so_and_changes_nothing(stand_i
     before = dict(stand_in.state.processes)
     second = stand_in.run()
     assert second.returncode == 0
-    assert f"Turno runs here already: http://127.0.0.1:{stand_in.port}" in second.stdout
+    assert f"Turno is already running here: http://127.0.0.1:{stand_in.port}" in second.stdout
     assert stand_in.state.processes == before
 
 
@@ -88,7 +88,7 @@ def test_status_and_stop_work_from_another_terminal(stand_in):
     launcher = stand_in.start()
     shown = stand_in.run("--estado")
     assert shown.returncode == 0
-    assert f"Turno runs and is ready: http://127.0.0.1:{stand_in.port}" in shown.stdout
+    assert f"Turno is running and ready: http://127.0.0.1:{stand_in.port}" in shown.stdout
     assert "worker-3" in shown.stdout
     stopped = stand_in.run("--parar")
     assert stopped.returncode == 0
@@ -135,7 +135,7 @@ def test_a_failed_migration_ends_the_start_with_its_last_line(stand_in):
     launcher = stand_in.launch()
     told = launcher.communicate()[0]
     assert launcher.returncode == 1
-    assert "could not be brought up to date: worker.lease: there is no such key" in told
+    assert "could not be updated: worker.lease: there is no such key" in told
     assert "Traceback" not in told
 
 

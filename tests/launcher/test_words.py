@@ -112,7 +112,7 @@ def test_a_small_disk_is_noticed_before_anything_is_installed(tmp_path, monkeypa
 def test_a_folder_that_is_no_environment_is_left_alone(tmp_path):
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv/precious").touch()
-    with pytest.raises(LauncherError, match="no virtual environment"):
+    with pytest.raises(LauncherError, match="not a virtual environment"):
         install.ensure(tmp_path / ".venv", [_requirements(tmp_path)], tmp_path / "log", Console(io.StringIO()))
     assert (tmp_path / ".venv/precious").exists()
 

@@ -5,6 +5,7 @@ from random import Random
 from uuid import uuid4
 
 import pytest
+from django.utils.translation import gettext
 
 from jobs import transitions
 from jobs.outcomes import Ending, ErrorInfo, LogLine
@@ -45,7 +46,7 @@ def assert_not_stored(case, settled):
     assert settled == transitions.Settled(case.token, State.FAILED)
     row = rows.job(id_)
     assert (row["state"], row["failure_kind"], row["result"]) == ("Failed", "permanent", None)
-    assert "result could not be stored" in row["error_message"]
+    assert row["error_message"].startswith(gettext("The result could not be stored: %(reason)s") % {"reason": ""})
     assert rows.edges(id_) == [("Processing", "Failed", "result_not_stored")]
     assert [attempt["outcome"] for attempt in rows.attempts(id_)] == ["Failed"]
     assert [letter["error_type"] for letter in rows.letters(id_)] == ["ResultError"]

@@ -40,7 +40,7 @@ def service_account() -> Account | None:
     _create(NAMES[-1])
     found = _lookup(NAMES[-1])
     if found is None:
-        raise LauncherError(_("The system user {name} could not be made.").format(name=NAMES[-1]))
+        raise LauncherError(_("The system user {name} could not be created.").format(name=NAMES[-1]))
     return found
 
 
@@ -65,5 +65,5 @@ def _create(name: str) -> None:
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         raise LauncherError(
-            _("The system user {name} could not be made: {reason}").format(name=name, reason=made.stderr.strip())
+            _("The system user {name} could not be created: {reason}").format(name=name, reason=made.stderr.strip())
         )

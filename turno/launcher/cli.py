@@ -73,4 +73,4 @@ def _install(project: Project, console: Console) -> None:
     console.done(f"Python {sys.version.split()[0]} ({sys.executable})")
     log = project.logs / "install.log"
     fresh = install.ensure(project.venv, [project.root / "requirements/base.txt"], log, console)
-    console.done(_("Packages installed in .venv") if fresh else _("Packages are up to date"))
+    console.done(_("Packages installed in .venv") if fresh else _("The packages are up to date"))

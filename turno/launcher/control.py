@@ -20,10 +20,10 @@ def already_running(project: Project, console: Console) -> int:
     """Say that another start holds this copy of the project."""
     state = State.read(state_path(project))
     if state.address and state.ready:
-        console.done(_("Turno runs here already: {address}").format(address=state.address))
+        console.done(_("Turno is already running here: {address}").format(address=state.address))
     else:
-        console.done(_("Another ./iniciar.sh is starting Turno here at the moment."))
-    console.line("    " + _("./iniciar.sh --estado says what runs, ./iniciar.sh --parar stops it."))
+        console.done(_("Another ./iniciar.sh is starting Turno here right now."))
+    console.line("    " + _("./iniciar.sh --estado says what is running, ./iniciar.sh --parar stops it."))
     return 0
 
 
@@ -33,7 +33,7 @@ def status(project: Project, console: Console) -> int:
     state = State.read(state_path(project))
     if holder is None:
         left = [identity for identity in state.processes.values() if alive(identity)]
-        console.line(_("Turno does not run here."))
+        console.line(_("Turno is not running here."))
         if left:
             console.line(
                 _("A start that was killed left processes ({pids}); the next start or --parar ends them.")
@@ -47,13 +47,13 @@ def status(project: Project, console: Console) -> int:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.since))
     console.line(
         (
-            _("Turno runs and is ready: {address}, since {since}, process {pid}")
+            _("Turno is running and ready: {address}, since {since}, process {pid}")
             if is_ready
-            else _("Turno runs and is not ready at the moment: {address}, since {since}, process {pid}")
+            else _("Turno is running but not ready at the moment: {address}, since {since}, process {pid}")
         ).format(address=state.address, since=since, pid=holder.pid)
     )
     for name, identity in state.processes.items():
-        word = _("runs") if alive(identity) else _("ended, about to be started again")
+        word = _("running") if alive(identity) else _("ended, about to be started again")
         console.line(f"    {name:<12} {identity.pid:>8}  {word}")
     return 0
 
@@ -67,7 +67,7 @@ def stop(project: Project, console: Console) -> int:
         console.done(
             _("Ended what a killed start had left ({pids}).").format(pids=described(ended))
             if ended
-            else _("Turno does not run here.")
+            else _("Turno is not running here.")
         )
         return 0
     try:
@@ -76,7 +76,7 @@ def stop(project: Project, console: Console) -> int:
         pass
     except PermissionError as error:
         raise LauncherError(
-            _("Turno runs here as another user (process {pid}): stop it as that user.").format(pid=holder.pid)
+            _("Turno is running here as another user (process {pid}): stop it as that user.").format(pid=holder.pid)
         ) from error
     deadline = time.monotonic() + PATIENCE
     while lock.holder() is not None:

@@ -32,7 +32,7 @@ def private_server(project: Project, config: Config, console: Console) -> Privat
             console,
         )
         if fresh:
-            console.done(_("This machine has no fitting PostgreSQL server: one came as a package"))
+            console.done(_("This machine has no suitable PostgreSQL server: one was installed as a package"))
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     install.check_space(existing, USED_SPACE if major else FRESH_SPACE)
     console.progress(_("Starting PostgreSQL"))
@@ -61,7 +61,7 @@ def wait_for(url: str, console: Console, signals: Signals) -> None:
             reason = str(error).partition("\n")[0]
             if reason != told:
                 console.failed(
-                    _("The database at {where} does not let us in yet, trying on: {reason}").format(
+                    _("The database at {where} does not accept the connection yet, trying again: {reason}").format(
                         where=where, reason=reason
                     )
                 )

@@ -14,7 +14,7 @@ from turno.launcher.config import Config
 from turno.launcher.errors import LauncherError, sentence
 from turno.launcher.paths import Project
 from turno.launcher.probe import request
-from turno.launcher.say import Console, _
+from turno.launcher.say import Console, _, ngettext
 from turno.launcher.state import State, lock_of, state_path
 from turno.samples import DEMO_TYPES, demo_payload
 
@@ -51,7 +51,8 @@ class Demo:
             self._ask("/api/jobs/batch", {"jobs": jobs}, SENDING_PATIENCE)
             sent += len(group)
             self.console.progress(_("{sent} of {count} jobs sent").format(sent=sent, count=count))
-        self.console.done(_("{count} jobs sent to {address}").format(count=count, address=self.address))
+        told = ngettext("{count} job sent to {address}", "{count} jobs sent to {address}", count)
+        self.console.done(told.format(count=count, address=self.address))
 
     def states(self) -> Counter[str]:
         """How many of the jobs are in which state; a Scheduled one that ran before counts as Retry. Raises OSError."""
@@ -93,9 +94,9 @@ class Demo:
             "Processing": _("{count} running"),
             "Enqueued": _("{count} in the queue"),
             "Retry": _("{count} waiting for another attempt"),
-            "Scheduled": _("{count} scheduled"),
+            "Scheduled": ngettext("{count} scheduled", "{count} scheduled", found["Scheduled"]),
             "Failed": _("{count} failed"),
-            "Cancelled": _("{count} cancelled"),
+            "Cancelled": ngettext("{count} cancelled", "{count} cancelled", found["Cancelled"]),
         }
         return ", ".join(word.format(count=found[state]) for state, word in words.items() if found[state]) or "0"
 
@@ -123,13 +124,14 @@ def main(arguments: Sequence[str]) -> int:
                 _("Turno does not answer at {address}: start it with ./iniciar.sh.").format(address=address)
             ) from error
         found = demo.follow(count)
-        console.done(
-            _("All {count} jobs ended in {seconds:.0f} s: {states}").format(
-                count=count, seconds=time.monotonic() - began, states=demo.told(found)
-            )
+        told = ngettext(
+            "{count} job ended in {seconds:.0f} s: {states}",
+            "All {count} jobs ended in {seconds:.0f} s: {states}",
+            count,
         )
+        console.done(told.format(count=count, seconds=time.monotonic() - began, states=demo.told(found)))
         if found["Failed"]:
-            console.line("    " + _("(about one in twelve is sent to fail, so that there is something to see)"))
+            console.line("    " + _("(about one in twelve is meant to fail, so that there is something to see)"))
     except LauncherError as error:
         Console(sys.stderr).failed(str(error))
         return 1

@@ -60,7 +60,7 @@ def ensure(venv: Path, requirements: Sequence[Path], log: Path, console: Console
     fresh = (exact and stamp.exists()) or not _works(venv_python(venv), "-m", "pip", "--version")
     check_space(venv.parent, FRESH_SPACE if fresh else UPDATE_SPACE)
     if fresh:
-        console.progress(_("Making the virtual environment"))
+        console.progress(_("Creating the virtual environment"))
         _make(venv, log)
     stamp.unlink(missing_ok=True)
     _install(venv_python(venv), requirements, log, console)
@@ -86,7 +86,7 @@ def _make(venv: Path, log: Path) -> None:
     if venv.exists() or venv.is_symlink():
         if not (venv / "pyvenv.cfg").exists() and any(venv.iterdir()):
             raise LauncherError(
-                _("{folder} is no virtual environment: move it away and start again.").format(folder=venv)
+                _("{folder} is not a virtual environment: move it away and start again.").format(folder=venv)
             )
         shutil.rmtree(venv)
     base = getattr(sys, "_base_executable", sys.executable)  # not the environment that is being replaced
@@ -99,7 +99,7 @@ def _make(venv: Path, log: Path) -> None:
     if "ensurepip" in told and "No space left" not in told:
         version = ".".join(map(str, sys.version_info[:2]))
         raise LauncherError(
-            _("{python} can't make virtual environments: install its venv (Debian: python{version}-venv).")
+            _("{python} can't create virtual environments: install its venv (Debian: python{version}-venv).")
             .format(python=sys.executable, version=version)
         )  # fmt: skip
     raise _failure(told, venv, log)

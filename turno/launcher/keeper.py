@@ -10,7 +10,7 @@ from turno.launcher.cleanup import POSTGRES
 from turno.launcher.errors import LauncherError
 from turno.launcher.postgres import PrivatePostgres
 from turno.launcher.processes import children, identity_of
-from turno.launcher.say import Console, _
+from turno.launcher.say import Console, _, decimal
 from turno.launcher.signals import Signals
 from turno.launcher.state import State
 
@@ -72,7 +72,7 @@ class Keeper:
             )
             if time.monotonic() > deadline:
                 raise LauncherError(
-                    _("Turno did not get ready within {seconds:.0f} s; the logs in {folder} say why.").format(
+                    _("Turno was not ready within {seconds:.0f} s; the logs in {folder} say why.").format(
                         seconds=READY_PATIENCE, folder=self.note_path.parent / "logs"
                     )
                 )
@@ -106,10 +106,10 @@ class Keeper:
             if code is not None:
                 changed = True
                 self.console.failed(
-                    _("{name} ended ({cause}), starting it again in {pause:.1f} s: {words}").format(
+                    _("{name} ended ({cause}), starting it again in {pause} s: {words}").format(
                         name=child.name,
                         cause=cause(code),
-                        pause=max(0.0, child.due_at - time.monotonic()),
+                        pause=decimal(max(0.0, child.due_at - time.monotonic())),
                         words=child.last_words()[:200],
                     )
                 )

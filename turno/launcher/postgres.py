@@ -162,7 +162,9 @@ class PrivatePostgres:
         return port if ports.is_free(port) else ports.free_port()
 
     def _spawn(self, binaries: Binaries) -> None:
-        socket_folder = str(self.folder) if len(os.fsencode(self.folder)) <= SOCKET_PATH_LIMIT else ""
+        fits = len(os.fsencode(self.folder)) <= SOCKET_PATH_LIMIT
+        quoted = '"{}"'.format(str(self.folder).replace('"', '""'))  # the setting is a list, split at commas
+        socket_folder = quoted if fits else ""
         settings = {"listen_addresses": HOST, "unix_socket_directories": socket_folder, **self.options}
         command: list[str | Path] = [binaries.folder / "postgres", "-D", self.data, "-p", str(self.port)]
         for name, value in settings.items():
@@ -187,7 +189,7 @@ class PrivatePostgres:
                 if "password authentication failed" in str(error) or time.monotonic() > deadline:
                     self.stop("fast")
                     raise LauncherError(
-                        _("The private PostgreSQL in {folder} does not let us in: {reason}").format(
+                        _("The private PostgreSQL in {folder} does not accept the connection: {reason}").format(
                             folder=self.folder, reason=last_line(str(error))
                         )
                     ) from error

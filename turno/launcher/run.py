@@ -16,7 +16,7 @@ from turno.launcher.options import Options
 from turno.launcher.paths import Project
 from turno.launcher.say import Console, _
 from turno.launcher.signals import Interrupted, Signals
-from turno.launcher.state import State, state_path
+from turno.launcher.state import State, described, state_path
 
 WORKERS = 3
 WEB_GRACE = 10.0  # seconds for the web process to stop
@@ -30,7 +30,7 @@ def start(project: Project, options: Options, console: Console, signals: Signals
     began = time.monotonic()
     config = Config(project, port=options.port)
     if left := end_leftovers(project):
-        console.done(_("Ended {count} processes that a killed start had left").format(count=len(left)))
+        console.done(_("Ended what a killed start had left ({pids}).").format(pids=described(left)))
     check_port(config)
     if config.write_secrets():
         console.done(_("Random secrets written to .env (mode 600)"))
@@ -81,7 +81,7 @@ def prepare_database(project: Project, config: Config, keeper: Keeper, console: 
     else:
         keeper.postgres = database.private_server(project, config, console)
         keeper.note()
-    console.progress(_("Bringing the tables up to date"))
+    console.progress(_("Updating the tables"))
     log = project.logs / "migrate.log"
     with log.open("wb") as output:
         command = [sys.executable, "manage.py", "migrate", "--no-input"]
@@ -96,10 +96,8 @@ def prepare_database(project: Project, config: Config, keeper: Keeper, console: 
         reason = (
             lines[-1] if "Traceback" in told or len(lines) > LINES_FOR_PEOPLE else "; ".join(lines).replace(":;", ":")
         )
-        raise LauncherError(
-            _("The tables could not be brought up to date: {reason} (log: {log})").format(reason=reason, log=log)
-        )
-    console.done(_("Tables are up to date"))
+        raise LauncherError(_("The tables could not be updated: {reason} (log: {log})").format(reason=reason, log=log))
+    console.done(_("The tables are up to date"))
 
 
 def environment(config: Config) -> dict[str, str]:

@@ -32,6 +32,17 @@ def _(message: str) -> str:
     return _catalogue().gettext(message)
 
 
+def ngettext(one: str, many: str, count: int) -> str:
+    """The message of the two that goes with the count, in the person's language."""
+    return _catalogue().ngettext(one, many, count)
+
+
+def decimal(value: float) -> str:
+    """A number with one decimal place, as the person's language writes it."""
+    text = f"{value:.1f}"
+    return text if language(os.environ) == "en" else text.replace(".", ",")
+
+
 class Console:
     """Steps with their outcome. On a terminal a running step is one changing line, else a line at times."""
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from turno.launcher.config import Config
-from turno.launcher.say import Console, _
+from turno.launcher.say import Console, _, decimal
 
 EXAMPLE = '{"type": "report.generate", "payload": {"duration": 5}}'
 
@@ -16,11 +16,11 @@ def welcome(console: Console, config: Config, workers: int, seconds: float) -> N
     address, key = config.address, config.key
     console.done(_("Web and {count} workers are ready").format(count=workers))
     console.line()
-    console.line("  " + _("Turno runs (started in {seconds:.1f} s).").format(seconds=seconds))
+    console.line("  " + _("Turno is running (started in {seconds} s).").format(seconds=decimal(seconds)))
     console.line()
     rows = [
         (_("Address"), address),
-        (_("Key"), _("{key}  (in .env; for X-Turno-Key and to log in)").format(key=key)),
+        (_("Key"), _("{key}  (in .env; for X-Turno-Key and to sign in)").format(key=key)),
         ("API", f"{address}/docs"),
         (_("Logs"), ".turno/logs"),
     ]
@@ -29,7 +29,7 @@ def welcome(console: Console, config: Config, workers: int, seconds: float) -> N
         console.line(f"  {name:<{width}}  {value}")
     console.line()
     console.line("  " + _("Try next:"))
-    console.line("    scripts/demo.sh 60    # " + _("sends 60 jobs and shows how they go"))
+    console.line("    scripts/demo.sh 60    # " + _("sends 60 jobs and follows them to their end"))
     console.line(f"    curl -H 'X-Turno-Key: {key}' {address}/api/workers")
     console.line(
         f"    curl -H 'X-Turno-Key: {key}' -H 'Content-Type: application/json' \\\n"

@@ -83,7 +83,7 @@ class FileProcess:
         write(source, [payload.content] if payload.content is not None else made_up(payload.lines, payload.seed))
         pace.step(gettext("Reading"))
         counts = read(source)
-        ctx.log(gettext("%(lines)d lines, %(bytes)d bytes") % {"lines": counts.lines, "bytes": counts.size})
+        ctx.log(gettext("Lines: %(lines)d, bytes: %(bytes)d") % {"lines": counts.lines, "bytes": counts.size})
         pace.step(gettext("Transforming"))
         digest = transform(source, target, TRANSFORMS[payload.transform])
         pace.step(gettext("Checking"))

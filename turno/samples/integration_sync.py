@@ -84,7 +84,7 @@ async def synchronize(ctx: JobContext, payload: SyncPayload) -> dict[str, Any]:
         counts["removed"] += 1
         changes.append({"change": "removed", "id": gone})
     write_changes(ctx, changes)
-    ctx.log(gettext("%(changes)d changes in %(pages)d pages") % {"changes": len(changes), "pages": pages})
+    ctx.log(gettext("Changes: %(changes)d, pages: %(pages)d") % {"changes": len(changes), "pages": pages})
     pace.done()
     return {"source": payload.source, "pages": pages, **counts, "copy": len(copy), "sha256": fingerprint(copy)}
 

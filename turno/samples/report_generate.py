@@ -89,7 +89,7 @@ def generate_report(ctx: JobContext, payload: ReportPayload) -> dict[str, Any]:
     pace.step(gettext("Adding up"))
     lines = totals(sales, payload.group_by)
     grand = sum((line.amount for line in lines), Decimal(0))
-    ctx.log(gettext("%(rows)d sales in %(groups)d groups") % {"rows": len(sales), "groups": len(lines)})
+    ctx.log(gettext("Sales: %(rows)d, groups: %(groups)d") % {"rows": len(sales), "groups": len(lines)})
     pace.step(gettext("Rendering"))
     files = {f"report.{_SUFFIX[kind]}": _RENDER[kind](payload.title, lines, grand) for kind in payload.formats}
     pace.step(gettext("Writing the files"))

@@ -42,14 +42,14 @@ class Command(migrate.Command):
         super().add_arguments(parser)
         parser.set_defaults(database="direct")
         parser.add_argument(
-            "--wait", type=_seconds, default=0.0, metavar="SECONDS", help=_("Keep trying to connect for so long.")
+            "--wait", type=_seconds, default=0.0, metavar="SECONDS", help=_("Keep trying to connect for this long.")
         )
         parser.add_argument(
             "--lock-timeout",
             type=_seconds,
             default=10.0,
             metavar="SECONDS",
-            help=_("Give up when a table stays locked for so long (10); nothing of that migration is applied."),
+            help=_("Give up when a table stays locked for this long (10); nothing of that migration is applied."),
         )
 
     def execute(self, *args: Any, **options: Any) -> str | None:

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from jobs.conf import conf
 from jobs.durations import parse_duration
 from jobs.sections import parse_queues
+from jobs.speech import _
 from workers import logs
 from workers.startup import wait_for_database
 from workers.worker import Options, Worker, end_process
@@ -28,13 +29,19 @@ def _checked(parse: Any) -> Any:
 
 
 class Command(BaseCommand):
-    help = "Runs a worker: takes jobs from its queues until SIGTERM or Ctrl-C, then returns what does not finish."
+    help = _("Runs a worker: takes jobs from its queues until SIGTERM or Ctrl-C, then returns what does not finish.")
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--queues", type=_checked(parse_queues), help="default:4,critical:2")
-        parser.add_argument("--name", help="how people know this worker; the host's name and the pid by default")
-        parser.add_argument("--shutdown-timeout", type=_checked(parse_duration), help='such as "30s"')
+        parser.add_argument(
+            "--queues", type=_checked(parse_queues), help=_("queues and their slots: default:4,critical:2")
+        )
+        parser.add_argument("--name", help=_("how people know this worker; the host's name and the pid by default"))
+        parser.add_argument(
+            "--shutdown-timeout",
+            type=_checked(parse_duration),
+            help=_('time for running jobs at the end, such as "30s"'),
+        )
 
     def handle(self, **options: Any) -> None:
         logs.configure()

@@ -5,21 +5,20 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
+from jobs.speech import _, ngettext
 from workers import logs
 from workers.release import NotProvenDead, release_everything
 
 
 class Command(BaseCommand):
-    help = "Turno's own commands."
+    help = _("Turno's own commands.")
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         commands = parser.add_subparsers(dest="command", required=True)
-        release = commands.add_parser("release", help="give back what a worker that has ended left running")
-        release.add_argument("worker", type=UUID, help="the worker's id")
+        release = commands.add_parser("release", help=_("give back what a worker that has ended left running"))
+        release.add_argument("worker", type=UUID, help=_("the worker's id"))
 
     def handle(self, **options: Any) -> None:
         logs.configure()

@@ -1,0 +1,44 @@
+"""What the API's document says of its schemas: their docstrings once more, where the tools of translators see them.
+
+`openapi.translated` looks each docstring up; a test holds the two together.
+"""
+
+from django.utils.translation import gettext_noop
+
+DESCRIPTIONS = (
+    gettext_noop("A job that was enqueued, or the one that was there already."),
+    gettext_noop("The six states of a job."),
+    gettext_noop("Problem Details (RFC 9457), with further members by the kind of problem."),
+    gettext_noop("A job to enqueue, now or for later."),
+    gettext_noop("Which jobs, in which order, which page."),
+    gettext_noop("Why a job ended Failed."),
+    gettext_noop("A job, as lists show it."),
+    gettext_noop("A page of jobs; next_cursor is null at the end."),
+    gettext_noop("What a Scheduled job waits for: an instant (the first four) or a gate (parked)."),
+    gettext_noop("The worker of an execution, as it was then."),
+    gettext_noop("The jobs of a batch, in the order of the request."),
+    gettext_noop("Up to 1000 jobs, enqueued all or none."),
+    gettext_noop("One execution that has ended."),
+    gettext_noop("One step of the time line."),
+    gettext_noop("A job with everything that is known of it, except its log."),
+    gettext_noop("How one execution ended."),
+    gettext_noop("Why a job changed state; stored with each change, worded for people by the screens."),
+    gettext_noop("Which lines of a job's log."),
+    gettext_noop("A line that a handler wrote."),
+    gettext_noop("Lines of a log; ask with after=next_after for the following ones, null at the end."),
+    gettext_noop("What became of the job."),
+    gettext_noop("Why a job is cancelled."),
+    gettext_noop("What ended in a span of time; means in seconds."),
+    gettext_noop("The figures of now and of the last 24 hours."),
+    gettext_noop("A worker process; state is Online, Draining, Silent or Offline, by the database's clock."),
+    gettext_noop("The workers, live ones first."),
+    gettext_noop("A job type and what holds for its jobs; registered is false for one that was only seen."),
+    gettext_noop("The job types, by name."),
+    gettext_noop("What answers here, and how one is let in."),
+    gettext_noop(
+        "`key`: a key is configured; `open`: none, and this request needs none; `closed`: none, and none would do."
+    ),
+    gettext_noop("The process is alive."),
+    gettext_noop("What one probe found; since is when this process first saw it so."),
+    gettext_noop("Everything that the product depends on answers."),
+)
