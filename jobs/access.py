@@ -132,7 +132,7 @@ def check_key(request: HttpRequest, presented: bytes) -> None:
             retry_after=wait,
         )
     if _right(presented):
-        cache.add(known, True, REMEMBERED)
+        cache.set(known, True, REMEMBERED)
         return
     if wait:
         raise TooManyRequests(

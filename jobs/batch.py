@@ -10,16 +10,15 @@ from django.utils.translation import gettext as _
 from pydantic_core import PydanticSerializationError
 
 from jobs import jsonvalues
+from jobs.bounds import KEY_LENGTH, is_type
 from jobs.conf import conf
-from jobs.errors import Invalid, Refused, Text
+from jobs.errors import Invalid, Refused, Text, refused_fields
 from jobs.ids import new_id
-from jobs.jobtypes import TYPE_NAME, JobType
+from jobs.jobtypes import JobType
 from jobs.jsonvalues import JsonProblem
 from jobs.registry import EffectivePolicy, catalogue, policy
-from jobs.requests import JobRequest, check_options, plain_payload, request_hash
+from jobs.requests import JobRequest, check_options, check_text, plain_payload, request_hash
 from jobs.transitions.insert import NewJob
-
-MOST_ERRORS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,13 @@ class Batch:
         self._errors: dict[str, list[Text]] = {}
         self._kinds: set[type[Refused]] = set()
         self._extra: dict[str, Any] = {}
+        self._check_binding(owner, route, key)
+
+    def _check_binding(self, owner: object, route: object, key: object) -> None:
+        """What binds the idempotency keys, as a caller in code may have given it."""
+        check_text("owner", owner, KEY_LENGTH, self.report)
+        check_text("route", "" if route is None else route, KEY_LENGTH, self.report)
+        check_text("idempotency_key", key, KEY_LENGTH, self.report)
 
     def report(self, field: str, *messages: Text, kind: type[Refused] = Invalid) -> None:
         """Note what is wrong with a field of the request that is being added."""
@@ -78,7 +84,7 @@ class Batch:
             self.report("idempotency_key", _("Job %(index)s of this batch has the same key.") % {"index": first})
 
     def _type(self, name: object) -> JobType | None:
-        if not isinstance(name, str) or not TYPE_NAME.fullmatch(name):
+        if not isinstance(name, str) or not is_type(name):
             return None  # reported by check_options
         if conf().api.unknown_types == "accept":
             return catalogue.get(name)
@@ -107,18 +113,11 @@ class Batch:
         return ""
 
     def raise_problems(self) -> None:
-        """One refusal for all: of the kind on which all agree, else Invalid. Names MOST_ERRORS fields at most."""
+        """One refusal for all: of the kind on which all agree, else Invalid."""
         if not self._errors:
             return
         kind = self._kinds.pop() if len(self._kinds) == 1 else Invalid
-        names = list(self._errors)
-        if len(names) == 1:
-            text = f"{names[0]}: {self._errors[names[0]][0]}"
-        else:
-            shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-            text = _("%(count)d fields are wrong: %(names)s") % {"count": len(names), "names": shown}
-        errors = {name: self._errors[name] for name in names[:MOST_ERRORS]}
-        raise kind(text, errors=errors, **(self._extra if len(names) == 1 else {}))
+        raise refused_fields(self._errors, kind, **(self._extra if len(self._errors) == 1 else {}))
 
     def rows(self, hashes: Mapping[int, str]) -> list[NewJob]:
         """The rows of what was added, in order, with ascending ids; `hashes` by index replaces the requests' own."""

@@ -13,14 +13,13 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
 from jobs.batch import Batch
+from jobs.bounds import KEY_LENGTH, LARGEST_BATCH
 from jobs.errors import Conflict, Invalid
-from jobs.requests import KEY_LENGTH, JobRequest, check_text
+from jobs.requests import JobRequest, check_text
 from jobs.requests import request_hash as hash_of
 from jobs.transitions.insert import Enqueued, NewJob, insert
 
 __all__ = ["LARGEST_BATCH", "Enqueued", "JobRequest", "enqueue", "enqueue_many"]
-
-LARGEST_BATCH = 1000
 
 
 def enqueue(
@@ -66,6 +65,7 @@ def enqueue(
         origin=origin,
     )
     batch = Batch(owner, route)
+    check_text("request_hash", request_hash, KEY_LENGTH, batch.report)
     batch.add(request)
     batch.raise_problems()
     return insert(batch.rows({0: request_hash} if request_hash else {}), using=using)[0]
@@ -86,12 +86,15 @@ def enqueue_many(
     batch answers with its first jobs; jobs are then stored under `key#index`. Raises Conflict when a part of that
     batch is no longer kept.
     """
+    if not isinstance(requests, Iterable):
+        text = _("Expected a list.")
+        raise Invalid(text, errors={"jobs": [text]})
     given = list(requests)
     if not 1 <= len(given) <= LARGEST_BATCH:
         text = _("Expected 1 to %(most)d jobs, got %(count)d.") % {"most": LARGEST_BATCH, "count": len(given)}
         raise Invalid(text, errors={"jobs": [text]})
     batch = Batch(owner, route, idempotency_key)
-    check_text("idempotency_key", idempotency_key, KEY_LENGTH, batch.report)
+    check_text("request_hash", request_hash, KEY_LENGTH, batch.report)
     for index, request in enumerate(given):
         batch.add(request, f"{index}.")
     batch.raise_problems()

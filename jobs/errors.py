@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 type Text = str | Promise
+
+MOST_ERRORS = 100
 
 
 class TurnoError(Exception):
@@ -142,3 +145,14 @@ class Unavailable(Refused):
     title = _("Database unavailable")
     status = 503
     code = "unavailable"
+
+
+def refused_fields(errors: Mapping[str, Sequence[Text]], kind: type[Refused] = Invalid, **extra: Any) -> Refused:
+    """The refusal that names what is wrong by field: MOST_ERRORS fields at most, the first of them in its `detail`."""
+    names = list(errors)
+    if len(names) == 1:
+        text = f"{names[0]}: {errors[names[0]][0]}"
+    else:
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        text = gettext("%(count)d fields are wrong: %(names)s") % {"count": len(names), "names": shown}
+    return kind(text, errors={name: errors[name] for name in names[:MOST_ERRORS]}, **extra)

@@ -1,7 +1,6 @@
 """JobType: one declared type of job, its checks, and how its handler is called."""
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -11,12 +10,11 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from jobs import payloads, signatures
+from jobs.bounds import ATTEMPTS, PRIORITIES, is_queue, is_type
 from jobs.durations import parse_duration
-from jobs.sections import QUEUE_NAME
 from jobs.signatures import RegistrationError
 
 Isolation = Literal["async", "thread", "process"]
-TYPE_NAME = re.compile(r"[a-z0-9._-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +108,11 @@ def declare(
 ) -> JobType:
     """A checked JobType. Raises RegistrationError naming the handler, the option and what was expected."""
     check = _Checks(signatures.place(target))
-    check.that(bool(TYPE_NAME.fullmatch(name)), "name", name, "1 to 200 characters of a-z, 0-9, '.', '_' and '-'")
+    check.that(is_type(name), "name", name, "1 to 200 characters of a-z, 0-9, '.', '_' and '-'")
     signature = signatures.read(target)
     check.queue(queue)
-    check.whole("priority", priority, -10, 10)
-    check.whole("max_attempts", max_attempts, 1, 100)
+    check.whole("priority", priority, PRIORITIES)
+    check.whole("max_attempts", max_attempts, ATTEMPTS)
     seconds = {
         "timeout": check.seconds("timeout", timeout, positive=True),
         "backoff_base": check.seconds("backoff_base", backoff_base),
@@ -171,16 +169,11 @@ class _Checks:
             raise RegistrationError(f"{self.place}: {option}: expected {expected}; got {value!r}")
 
     def queue(self, value: object) -> None:
-        good = value is None or (
-            isinstance(value, str)
-            and bool(QUEUE_NAME.fullmatch(value))
-            and value != "dead-letter"
-            and not value.endswith("_error")
-        )
         expected = "1 to 100 characters of a-z, 0-9, '.', '_' and '-', not dead-letter, not ending in _error"
-        self.that(good, "queue", value, expected)
+        self.that(value is None or is_queue(value), "queue", value, expected)
 
-    def whole(self, option: str, value: object, low: int, high: int) -> None:
+    def whole(self, option: str, value: object, bounds: tuple[int, int]) -> None:
+        low, high = bounds
         good = value is None or (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high)
         self.that(good, option, value, f"a whole number from {low} to {high}")
 

@@ -7,11 +7,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from jobs import transitions
+from jobs.bounds import REASON_LENGTH
 from jobs.errors import Conflict, NotFound
 from jobs.outcomes import Verdict
 from jobs.text import clean
 
-REASON_LENGTH = 500
 # (act, problem) -> what the person is told; `%(state)s` is the job's current state.
 REFUSALS: dict[tuple[str, str], Promise] = {
     ("cancel", "state"): gettext_lazy("The job has already ended (%(state)s); there is nothing to cancel."),

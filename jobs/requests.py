@@ -9,17 +9,18 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
 from jobs import jsonvalues
-from jobs.jobtypes import TYPE_NAME
-from jobs.sections import QUEUE_NAME
-
-PRIORITIES = (-10, 10)
-ATTEMPTS = (1, 100)
-LONGEST_DELAY = 10 * 366 * 86400
-LONGEST_TIMEOUT = 30 * 86400
-KEY_LENGTH = 200
-ORIGIN_LENGTH = 200
-TAG_LENGTH = 100
-TAGS = 20
+from jobs.bounds import (
+    ATTEMPTS,
+    KEY_LENGTH,
+    LONGEST_DELAY,
+    LONGEST_TIMEOUT,
+    ORIGIN_LENGTH,
+    PRIORITIES,
+    TAG_LENGTH,
+    TAGS,
+    is_queue,
+    is_type,
+)
 
 # Called with a field's name and what is wrong with it.
 type Report = Callable[[str, str], None]
@@ -50,7 +51,7 @@ class JobRequest:
 
 def check_options(request: JobRequest, report: Report) -> None:
     """Report every field but the payload that can't be used; whether the type exists is asked elsewhere."""
-    if not isinstance(request.type, str) or not TYPE_NAME.fullmatch(request.type):
+    if not is_type(request.type):
         report("type", _("Expected 1 to 200 characters of a-z, 0-9, '.', '_' and '-'."))
     if request.queue is not None:
         check_queue(request.queue, report)
@@ -69,8 +70,7 @@ def check_options(request: JobRequest, report: Report) -> None:
 
 def check_queue(value: object, report: Report) -> None:
     """A queue's name."""
-    good = isinstance(value, str) and QUEUE_NAME.fullmatch(value)
-    if not isinstance(value, str) or not good or value == "dead-letter" or value.endswith("_error"):
+    if not is_queue(value):
         report(
             "queue",
             _("Expected 1 to 100 characters of a-z, 0-9, '.', '_' and '-'; not dead-letter, not ending in _error."),

@@ -4,14 +4,20 @@ import json
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
+from jobs.bounds import ATTEMPTS, PRIORITIES, is_queue, is_type
 from jobs.databaseurl import parse_database_url
 from jobs.durations import Duration
 from jobs.speech import _
-
-QUEUE_NAME = re.compile(r"[a-z0-9._-]{1,100}")
-TYPE_NAME = re.compile(r"[a-z0-9._-]{1,200}")
 
 
 def _postgres_url(value: str) -> str:
@@ -19,16 +25,12 @@ def _postgres_url(value: str) -> str:
     return value.strip()
 
 
-def _is_queue(name: str) -> bool:
-    return bool(QUEUE_NAME.fullmatch(name)) and name != "dead-letter" and not name.endswith("_error")
-
-
 def parse_queues(value: str) -> dict[str, int]:
     """Slots by queue from "default:4,critical:2". Raises ValueError naming the part that is wrong."""
     queues: dict[str, int] = {}
     for part in value.split(","):
         name, colon, slots = part.strip().partition(":")
-        if not _is_queue(name):
+        if not is_queue(name):
             expected = _("{part}: expected queue:slots, with a queue of a-z, 0-9, '.', '_' or '-'")
             raise ValueError(expected.format(part=repr(part.strip()[:120])))
         if not colon or not re.fullmatch("[0-9]{1,4}", slots) or not 1 <= int(slots) <= 1000:
@@ -46,7 +48,7 @@ def _queues_text(value: str) -> str:
 
 
 def _queue_name(value: str) -> str:
-    if not _is_queue(value):
+    if not is_queue(value):
         raise ValueError(
             _("expected the name of a queue: a-z, 0-9, '.', '_' or '-', and neither dead-letter nor …_error")
         )
@@ -54,7 +56,7 @@ def _queue_name(value: str) -> str:
 
 
 def _type_name(value: str) -> str:
-    if not TYPE_NAME.fullmatch(value):
+    if not is_type(value):
         raise ValueError(_("expected the name of a job type: a-z, 0-9, '.', '_' or '-'"))
     return value
 
@@ -156,7 +158,7 @@ class Worker(Section):
     cancel_poll_interval: Positive = 0.5
     progress_interval: Positive = 1.0
     leadership_lease: Annotated[Duration, Field(ge=1)] = 15.0
-    reconnect_max: Positive = 5.0
+    reconnect_max: Annotated[Duration, Field(ge=0.1)] = 5.0
     batch_size: Count = Field(100, ge=1, le=500)
 
     @model_validator(mode="after")
@@ -179,7 +181,7 @@ class Recovery(Section):
     """The return of jobs whose worker no longer answers."""
 
     interval: Positive = 10.0
-    lease_grace_period: Positive = 15.0
+    lease_grace_period: Annotated[Duration, Field(ge=1)] = 15.0  # handlers are told of a deadline within 0.25 s
     batch_size: Count = Field(200, ge=1, le=1000)
 
 
@@ -200,9 +202,9 @@ class TypePolicy(Section):
     """What the configuration overrides for one type; None leaves what the handler declares."""
 
     queue: QueueName | None = None
-    priority: Count | None = Field(None, ge=-10, le=10)
+    priority: Count | None = Field(None, ge=PRIORITIES[0], le=PRIORITIES[1])
     timeout: Positive | None = None
-    max_attempts: Count | None = Field(None, ge=1, le=100)
+    max_attempts: Count | None = Field(None, ge=ATTEMPTS[0], le=ATTEMPTS[1])
     backoff_base: Duration | None = None
     backoff_cap: Duration | None = None
 
@@ -210,7 +212,7 @@ class TypePolicy(Section):
 class Resilience(Section):
     """Retries and time limits, and `types`, the same by type."""
 
-    max_attempts: Count = Field(5, ge=1, le=100)
+    max_attempts: Count = Field(5, ge=ATTEMPTS[0], le=ATTEMPTS[1])
     timeout: Positive = 600.0
     backoff_base: Duration = 15.0
     backoff_factor: Number = Field(2.0, ge=1, le=100)
@@ -236,7 +238,8 @@ class Limits(Section):
 class Api(Section):
     """Access to the API and what it accepts."""
 
-    key: str | None = Secret(None, min_length=8)
+    # Blanks around it would never arrive: HTTP strips a header's value, the login form its own.
+    key: Annotated[str, StringConstraints(strip_whitespace=True, min_length=8)] | None = Secret(None)
     docs: bool = True
     unknown_types: Literal["refuse", "accept"] = "refuse"
 

@@ -7,6 +7,12 @@ from turno.environment import prepare
 os.environ["TURNO_PROCESS"] = "web"
 prepare()
 
-from django.core.asgi import get_asgi_application  # noqa: E402  (the environment comes first)
+import django  # noqa: E402  (the environment comes first)
 
-application = get_asgi_application()
+django.setup(set_prefix=False)
+
+from channels.routing import ProtocolTypeRouter  # noqa: E402  (Django comes first)
+
+from turno.serving import Handler, refuse_websocket  # noqa: E402
+
+application = ProtocolTypeRouter({"http": Handler(), "websocket": refuse_websocket})

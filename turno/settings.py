@@ -83,6 +83,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = False
+SERVESTATIC_ALLOW_ALL_ORIGINS = False
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = CONF.limits.request
 APPEND_SLASH = False
@@ -110,7 +111,7 @@ CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SECURE = CONF.web.secure_cookies
 
-# Processes that serve people configure logging themselves (`workers.logs`); Django's own e-mails to admins are off.
+# For the web process and the commands; a worker sets its own (`workers.logs`). No e-mails to admins, as Django's.
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -50,7 +50,7 @@ def describe(type_name: str, error: BaseException, *, private: bool = False) -> 
     kind = clean(type(error).__name__, 200, one_line=True) or "Error"
     try:
         message = clean(error, MESSAGE_LENGTH)
-    except Exception as second:  # noqa: BLE001  (an exception whose text fails has no text)
+    except BaseException as second:  # noqa: BLE001  (an exception whose text fails has no text)
         message = _("(its message can't be shown: %(error)s)") % {"error": type(second).__name__}
     if private:
         worded = isinstance(error, (JobError, Refused))

@@ -1,13 +1,13 @@
 """The engine's connections: one a thread, closed after an error, opened again by the next use."""
 
 import random
-from collections.abc import Callable
 from contextlib import suppress
 
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, InternalError, OperationalError, connections
 
 ENGINE = "engine"
-DATABASE_ERRORS = (OperationalError, InterfaceError)
+# The database is away, or takes no writes for now (a full disk, a standby not promoted yet: Django's InternalError).
+DATABASE_ERRORS = (OperationalError, InterfaceError, InternalError)
 
 
 def drop_connection() -> None:
@@ -31,12 +31,3 @@ class Backoff:
         """Seconds to wait before the next try."""
         delay, self._next = self._next, min(self._most, self._next * 2)
         return min(self._most, delay * random.uniform(0.5, 1.5))  # noqa: S311  (spreads workers, guards nothing)
-
-
-def fresh[T](work: Callable[[], T]) -> T:
-    """Run `work` on this thread's engine connection; a broken one is dropped, so that the next call begins anew."""
-    try:
-        return work()
-    except DATABASE_ERRORS:
-        drop_connection()
-        raise

@@ -134,7 +134,7 @@ class Consumer:
             self._book.close(claim.dispatch_id)
         state = settled.state if settled else None
         log.info(
-            "job.ended" if state else "job.discarded",
+            "job.unwritten" if settled is None else "job.ended" if state else "job.discarded",
             extra={
                 "job": str(claim.id),
                 "type": claim.type,

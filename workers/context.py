@@ -58,16 +58,17 @@ class WorkerContext(JobContext):
             self._told = True
         self._dirty(self)
 
-    def take_note(self) -> Note | None:
-        """What is new since the last call; None when nothing is, or when the execution has ended."""
+    def hand_over(self, ledger: Callable[[Note], None]) -> None:
+        """Give what is new since the last call to the ledger, which must not wait; nothing once the execution ended.
+
+        Under the lock, so that no line arrives there after the execution's end.
+        """
         with self._guard:
             self._told = False
             if self._ended:
-                return None
-            progress, self._new_progress = self._new_progress, None
-            lines = self._take_lines()
-        percent, stage = progress or (None, None)
-        return Note(self._claim.id, self._claim.dispatch_id, percent, stage, lines)
+                return
+            (percent, stage), self._new_progress = self._new_progress or (None, None), None
+            ledger(Note(self._claim.id, self._claim.dispatch_id, percent, stage, self._take_lines()))
 
     def end(self) -> tuple[LogLine, ...]:
         """The execution is over: nothing more is accepted; answers the lines that were not written yet."""

@@ -40,6 +40,7 @@ class Execution:
     ctx: WorkerContext
     limit: float
     tries: int = 0
+    over: bool = False  # the handler has ended, and nothing is left to interrupt
 
     @property
     def isolation(self) -> str:
@@ -54,7 +55,7 @@ class Execution:
         """Run an async handler on this loop. Never raises, whatever the handler raises."""
         ended = await self._attempt(_call_async, _pause_async)
         if ended[0].error is not None:  # where it was a broken connection, the next handler must not inherit it
-            with suppress(Exception):
+            with suppress(Exception, asyncio.CancelledError):  # a cancel that comes now must not cost the end
                 await sync_to_async(close_old_connections)()
         return self._conclude(ended)
 
@@ -70,10 +71,13 @@ class Execution:
             ending = await self._tries(call, pause)
         except BaseException as error:  # noqa: BLE001  (whatever a handler raises ends its job, never the worker)
             ending = self._raised(error)
-        if ending.to is State.SUCCEEDED and self.held.interrupt is Interrupt.TIMEOUT:
-            # It took no notice of its time limit and ended later: too late is too late.
+        self.over = True
+        duration = time.monotonic() - started
+        late = duration > self.limit or self.held.interrupt is Interrupt.TIMEOUT
+        if ending.to is State.SUCCEEDED and late:
+            # It took no notice of its time limit (or blocked the loop that keeps it): too late is too late.
             ending = conclusion.failed(claim, self._timeout_error(), self.policy.retry, _rng)
-        return ending, time.monotonic() - started
+        return ending, duration
 
     async def _tries(
         self, call: Callable[["Execution", Any], Awaitable[Any]], pause: Callable[["Execution", float], Awaitable[None]]

@@ -130,5 +130,5 @@ class Heartbeat(threading.Thread):
         mine = transitions.strays(worker_id=self._who.id, known=self._book.tokens(), using=ENGINE)
         strays = [(job, token) for job, token, claim_id in mine if self._book.is_stray(token, claim_id)]
         if strays:
-            transitions.release(strays, worker_id=self._who.id, using=ENGINE)
+            transitions.release(strays, worker_id=self._who.id, started=False, using=ENGINE)
             log.warning("claims.strays_released", extra={"jobs": [str(job) for job, _ in strays]})

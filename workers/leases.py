@@ -35,14 +35,16 @@ class Held:
     stop: Callable[[Interrupt], None] | None = None
     overdue_since: float | None = None
     ended: bool = False  # the handler is over; what is left is to write its end
+    _asking: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, why: Interrupt, limit: float | None = None) -> bool:
         """Ask the handler to stop. False when it was asked before (and this is not a loss)."""
-        if self.ended:
-            return False
-        if self.interrupt is not None and (why is not Interrupt.LOST or self.interrupt is Interrupt.LOST):
-            return False
-        self.interrupt = why
+        with self._asking:  # engine and heartbeat may ask at the same moment
+            if self.ended:
+                return False
+            if self.interrupt is not None and (why is not Interrupt.LOST or self.interrupt is Interrupt.LOST):
+                return False
+            self.interrupt = why
         self.flag.set(_error(why, limit))
         if self.stop is not None:
             self.stop(why)
@@ -136,11 +138,6 @@ class LeaseBook:
                 h.overdue_since = now
                 self._expired[h.claim.dispatch_id] = self._held.pop(h.claim.dispatch_id)
             return late
-
-    def nearest_deadline(self) -> float | None:
-        """The earliest deadline of what is held."""
-        with self._lock:
-            return min((h.deadline for h in self._held.values()), default=None)
 
     def late(self, now: float, patience: float) -> list[Held]:
         """Handlers that run on although their deadline passed more than `patience` seconds ago.

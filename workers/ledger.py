@@ -8,9 +8,11 @@ be away for long, and the fence then tells whether they still count.
 import logging
 import queue
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +21,7 @@ from jobs.ids import new_id
 from jobs.outcomes import Claim, Ending
 from jobs.presence import Presence
 from workers.clock import boottime
-from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection, fresh
+from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
 from workers.leases import Held, LeaseBook
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,7 @@ class Ledger(threading.Thread, ABC):
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._batch_size = batch_size
         self._closing = threading.Event()
+        self._patience = 0.0  # until when a closing ledger tries again, on the clock of `boottime`
         self._backoff = Backoff(reconnect_max)
         self.connected = True
 
@@ -44,6 +47,7 @@ class Ledger(threading.Thread, ABC):
 
     def close(self, timeout: float) -> bool:
         """Write what is there and end; False when that takes longer than `timeout` seconds."""
+        self._patience = boottime() + timeout
         self._closing.set()
         self._items.put(None)
         self.join(timeout)
@@ -72,12 +76,20 @@ class Ledger(threading.Thread, ABC):
         """Write a batch; must not raise."""
 
     def _wait(self, error: Exception) -> bool:
-        """After a failed try: wait. False when the ledger is closing and nobody should try again."""
+        """After a failed try: wait. False when the ledger is closing and its time is over."""
+        self._away(error)
+        delay = self._backoff.delay()
+        if not self._closing.wait(delay):
+            return True
+        left = self._patience - boottime()
+        time.sleep(max(0.0, min(delay, left)))
+        return left > 0
+
+    def _away(self, error: Exception) -> None:
         if self.connected:
             log.warning("database.away", extra={"ledger": self.name, "error": str(error).split("\n", 1)[0]})
         self.connected = False
         drop_connection()
-        return not self._closing.wait(self._backoff.delay())
 
     def _answered(self) -> None:
         if not self.connected:
@@ -115,7 +127,8 @@ class ClaimLedger(Ledger):
             except Exception as error:
                 self._book.abandon(claim_id)
                 if isinstance(error, DATABASE_ERRORS):
-                    self._wait(error)
+                    self._away(error)
+                    self._closing.wait(self._backoff.delay())
                 else:
                     log.exception("claim.failed")
                     drop_connection()
@@ -142,38 +155,48 @@ class EndLedger(Ledger):
     def __init__(self, worker_id: UUID, batch_size: int, reconnect_max: float) -> None:
         super().__init__("turno-ends", batch_size, reconnect_max)
         self._worker_id = worker_id
+        self._unwritten: dict[UUID, transitions.Note] = {}
 
     def settle(self, ending: Ending, done: OnSettled) -> None:
         """Write an end; `done` is called in the ledger's thread with what became of it, None when it can't be told."""
         self.put((ending, done))
 
     def note(self, note: transitions.Note) -> None:
-        """Store what a running job says. While the database is away it is dropped: the next one says more."""
+        """Store what a running job says. While the database is away its lines are kept: they go with the next, or with
+        the job's end."""
         self.put((note, None))
 
     def write(self, batch: list[Any]) -> None:
-        endings = [(item, done) for item, done in batch if isinstance(item, Ending)]
-        notes = [item for item, _ in batch if isinstance(item, transitions.Note)]
-        ended = {ending.dispatch_id for ending, _ in endings}
-        notes = [n for n in notes if n.dispatch_id not in ended or n.logs]
-        if notes:
-            self._note(notes)
+        for item, _ in batch:
+            if isinstance(item, transitions.Note):
+                self._keep(item)
+        endings = [(self._with_lines(item), done) for item, done in batch if isinstance(item, Ending)]
+        if self._unwritten:
+            self._note()
         if endings:
             self._settle(endings)
 
-    def _note(self, notes: list[transitions.Note]) -> None:
-        newest = {n.dispatch_id: n for n in notes}
-        merged = [
-            transitions.Note(
-                n.id, n.dispatch_id, n.progress, n.stage, tuple(x for m in notes if m.id == n.id for x in m.logs)
-            )
-            for n in newest.values()
-        ]
+    def _keep(self, note: transitions.Note) -> None:
+        earlier = self._unwritten.get(note.dispatch_id)
+        self._unwritten[note.dispatch_id] = note if earlier is None else earlier.followed_by(note)
+
+    def _with_lines(self, ending: Ending) -> Ending:
+        """An end carries what its execution said last: progress it has itself, lines that are not written yet."""
+        note = self._unwritten.pop(ending.dispatch_id, None)
+        return ending if note is None else replace(ending, logs=note.logs + ending.logs)
+
+    def _note(self) -> None:
         try:
-            fresh(lambda: transitions.note(merged, worker_id=self._worker_id, using=ENGINE))
-        except Exception as error:  # noqa: BLE001
-            # Losing a progress value harms nobody; an end must not wait for it.
-            log.warning("note.failed", extra={"error": str(error).split("\n", 1)[0]})
+            transitions.note(list(self._unwritten.values()), worker_id=self._worker_id, using=ENGINE)
+        except DATABASE_ERRORS as error:
+            self._away(error)  # an end must not wait for it
+        except Exception:
+            log.exception("note.failed")
+            drop_connection()
+            self._unwritten.clear()
+        else:
+            self._answered()
+            self._unwritten.clear()
 
     def _settle(self, endings: list[tuple[Ending, OnSettled]]) -> None:
         while True:

@@ -1,5 +1,6 @@
 """Structured logs: one line an event, JSON when not on a terminal, the event's name as the message."""
 
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -12,6 +13,10 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
     return {key: value for key, value in record.__dict__.items() if key not in _STANDARD and not key.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
 class JsonLines(logging.Formatter):
@@ -27,7 +32,10 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        try:
+            return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        except TypeError:  # half of a surrogate pair, a number over 64 bits: no value may cost the line
+            return json.dumps({key: _plain(value) for key, value in line.items()})
 
 
 class TextLines(logging.Formatter):

@@ -24,6 +24,4 @@ class Notes:
         with self._lock:
             waiting, self._dirty = self._dirty, []
         for ctx in waiting:
-            note = ctx.take_note()
-            if note is not None:
-                self._ledger.note(note)
+            ctx.hand_over(self._ledger.note)

@@ -39,7 +39,9 @@ def release_everything(worker_id: UUID) -> int:
 
 def _release(worker_id: UUID) -> int:
     worker = Worker.objects.using(ENGINE).filter(pk=worker_id).first()
-    if worker is not None and not _has_ended(worker):
+    if worker is None:
+        raise NotProvenDead(_("no worker %(id)s is registered") % {"id": worker_id})
+    if not _has_ended(worker):
         who = {"name": worker.name, "pid": worker.pid, "host": worker.host}
         raise NotProvenDead(_("worker %(name)s (pid %(pid)d on %(host)s) is not known to have ended") % who)
     mine = transitions.strays(worker_id=worker_id, known=(), using=ENGINE)

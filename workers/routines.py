@@ -13,6 +13,7 @@ from workers.connections import ENGINE
 from workers.service import Service
 
 log = logging.getLogger(__name__)
+LOCKED = 0.05  # seconds
 _rng = Random()  # noqa: S311  (jitter)
 
 
@@ -25,6 +26,8 @@ def until_next_due() -> float:
     """Seconds to sleep: until the next due job, at most the scheduler's interval."""
     nearest = transitions.next_due(using=ENGINE)
     interval = conf().scheduler.interval
+    if nearest == 0:  # due, and not promoted just now: most likely somebody has its row locked, maybe for long
+        return min(interval, LOCKED)
     return interval if nearest is None else min(interval, max(0.005, nearest))
 
 

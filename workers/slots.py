@@ -13,8 +13,12 @@ class Slots:
         self.changed = asyncio.Event()
 
     def take(self, most: int) -> list[tuple[str, int]]:
-        """Free slots (queue, number) to offer to a claim, at most `most`, queues in turn; they count as taken."""
+        """Free slots (queue, number) to offer to a claim, queues in turn; they count as taken.
+
+        At most `most`, but one of each queue that has any: a queue left out would starve while the others are idle.
+        """
         offer: list[tuple[str, int]] = []
+        most = max(most, sum(1 for free in self._free.values() if free))
         while len(offer) < most:
             waiting = [queue for queue, free in self._free.items() if free]
             if not waiting:
@@ -27,8 +31,3 @@ class Slots:
         """The slot is free again."""
         self._free[queue].append(slot)
         self.changed.set()
-
-    @property
-    def free(self) -> int:
-        """How many are free."""
-        return sum(len(free) for free in self._free.values())

@@ -28,6 +28,12 @@ from workers.slots import Slots
 from workers.transports.postgres import PostgresTransport
 
 log = logging.getLogger(__name__)
+# Asked to stop, Ctrl-C, the terminal is closed (which nohup says to ignore).
+STOP_SIGNALS = tuple(
+    number
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+)
 EXIT_FAILED = 1
 EXIT_LATE = 70  # a handler outlived its lease and could not be stopped: the process ends with it
 
@@ -78,9 +84,9 @@ class Worker:
         )
 
     async def main(self, stopped: Callable[[], bool] = lambda: False) -> "End":
-        """Work until SIGTERM or SIGINT; a second one returns everything at once. `stopped`: one came already."""
+        """Work until a signal of STOP_SIGNALS; a second one returns everything at once. `stopped`: one came already."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOP_SIGNALS:
             loop.add_signal_handler(number, self._on_signal)
         if stopped():
             self._stopping.set()
@@ -104,6 +110,8 @@ class Worker:
             )
         ]
         await loop.run_in_executor(None, self._heartbeat.registered.wait, 10)
+        if self._stopping.is_set():
+            self._consumer.stop_taking()
         taking = asyncio.create_task(self._consumer.run(), name="consumer")
         log.info("worker.ready", extra=self._describe())
         await asyncio.wait([taking, asyncio.create_task(self._stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
@@ -122,8 +130,10 @@ class Worker:
         self._heartbeat.hurry()
         self._consumer.stop_taking()
         log.info("worker.stopping", extra={"running": len(self._book), "grace_seconds": self._options.shutdown_timeout})
-        # A claim that is under way is waited for: what it brings is started, or released as the others are.
+        # A claim that is under way is waited for: what it brings is started. One that takes longer brings it to the
+        # lease book only, and the release gives it back.
         await asyncio.wait([taking], timeout=5)
+        taking.cancel()
         clean = await self._consumer.finish(self._options.shutdown_timeout, self._hurry)
         self._consumer.notes.flush()
         closed = [await loop.run_in_executor(None, ledger.close, 5.0) for ledger in (self._claims, self._ends)]
@@ -131,10 +141,10 @@ class Worker:
         self._consumer.threads.close()
         if clean:
             self._consumer.handlers.close()
-        with suppress(*DATABASE_ERRORS):
+        with suppress(*DATABASE_ERRORS, TimeoutError):
             await asyncio.wait_for(loop.run_in_executor(self._routines, guarded, self._leave), 5)
         self._routines.shutdown(wait=False, cancel_futures=True)
-        return clean and all(closed)
+        return clean and all(closed) and not len(self._book)
 
     def _leave(self) -> None:
         leadership.resign(leadership.HOUSEKEEPING, self.who.id, using=ENGINE)
@@ -229,8 +239,11 @@ def end_process(worker_id: UUID, end: End) -> None:
     sys.stderr.flush()
     if end.clean:
         os._exit(end.code)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # kept by the new program: nothing may break off the release
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-m", "django", "turno", "release", str(worker_id)]
-    os.execve(sys.executable, command, environment)  # noqa: S606
+    command = [sys.executable, "-m", "django", "turno", "release", str(worker_id), "--exit-code", str(end.code)]
+    try:
+        os.execve(sys.executable, command, environment)  # noqa: S606
+    finally:  # there is no such program any more (an upgrade took it away): the leases' end returns the jobs
+        os._exit(EXIT_FAILED)

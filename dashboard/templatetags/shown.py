@@ -39,12 +39,6 @@ MARKS = {
 }
 
 
-def shown_state(job: dict[str, Any]) -> str:
-    """A parked job waits like a queued one; "Scheduled" is kept for those with an instant."""
-    parked = job["state"] == State.SCHEDULED and job["run_at"] is None
-    return str(State.ENQUEUED if parked else job["state"])
-
-
 @register.filter
 def word(state: str) -> str:
     """The word for a state of a job or a worker."""
@@ -59,8 +53,9 @@ def mark(state: str) -> str:
 
 @register.filter
 def job_state(job: dict[str, Any]) -> str:
-    """The state under which a job is shown."""
-    return shown_state(job)
+    """The state under which a job is shown: a parked one waits like a queued one, "Scheduled" has an instant."""
+    parked = job["state"] == State.SCHEDULED and job["run_at"] is None
+    return str(State.ENQUEUED if parked else job["state"])
 
 
 @register.filter

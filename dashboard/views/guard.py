@@ -25,9 +25,7 @@ def signed_in(view: View) -> View:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         replace_broken()
         if access.may_see_pages(request):
-            response = view(request, *args, **kwargs)
-            response.headers.setdefault("Cache-Control", "no-store")
-            return response
+            return view(request, *args, **kwargs)
         if "text/html" in request.META.get("HTTP_ACCEPT", ""):
             return redirect(f"{reverse('sign-in')}?{urlencode({'next': request.get_full_path()})}")
         raise Unauthorized(_("Sign in at /entrar, or use the API with the X-Turno-Key header."))

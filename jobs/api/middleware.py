@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from asgiref.sync import markcoroutinefunction
+from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
@@ -24,7 +25,6 @@ PROGRAMS = ("/api", "/openapi", "/health")
 PAGES = frozenset({400, 403, 404, 500, 503})
 HEADERS = {
     "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
@@ -32,10 +32,11 @@ HEADERS = {
 
 def for_program(request: HttpRequest) -> bool:
     """An error of this request is told as Problem Details: not asked for by a browser that navigates."""
-    path = request.path_info
-    if any(path == prefix or path.startswith(prefix + "/") for prefix in PROGRAMS):
-        return True
-    return "text/html" not in request.META.get("HTTP_ACCEPT", "")
+    return _is_program(request.path_info) or "text/html" not in request.META.get("HTTP_ACCEPT", "")
+
+
+def _is_program(path: str) -> bool:
+    return any(path == prefix or path.startswith(prefix + "/") for prefix in PROGRAMS)
 
 
 def error_answer(request: HttpRequest, refused: Refused) -> HttpResponse:
@@ -77,7 +78,7 @@ def _bounded_body(request: HttpRequest) -> None:
 
 
 def _look(request: HttpRequest) -> None:
-    """What no view should see. Raises Refused."""
+    """What no view should see, or not as it came. Raises Refused."""
     query = request.META.get("QUERY_STRING", "")
     if "\0" in request.path_info or "\0" in query or "%00" in query:
         raise Invalid(_("An address can't hold a NUL character."))
@@ -87,6 +88,8 @@ def _look(request: HttpRequest) -> None:
         raise Invalid(_("This host name is not served. Add it to TURNO_WEB__ALLOWED_HOSTS to use it.")) from None
     if request.method in {"POST", "PUT", "PATCH", "DELETE"}:
         _bounded_body(request)
+    if request.method == "HEAD" and _is_program(request.path_info):
+        request.method = "GET"  # ninja knows no HEAD; the server sends the headers alone
 
 
 class ProblemMiddleware:
@@ -132,6 +135,6 @@ class ProblemMiddleware:
                 response = problems.of_status(request, response.status_code, kept)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        if request.path_info.startswith("/api"):
-            response.headers.setdefault("Cache-Control", "no-store")
+        if not request.path_info.startswith(settings.STATIC_URL):
+            response.headers.setdefault("Cache-Control", "no-store")  # all else is private or of this moment
         return response

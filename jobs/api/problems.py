@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -47,6 +47,20 @@ STATUS_WORDS: dict[int, tuple[Text, Text]] = {
 }
 
 
+# Their names for programs; of other statuses "refused".
+CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "too_many_attempts",
+    500: "internal",
+    503: "unavailable",
+}
+
+
 class UnsupportedMediaType(Refused):
     """A body came in another form than JSON."""
 
@@ -68,7 +82,7 @@ def _invalid(error: Exception) -> Refused:
             rest = rest[1:]  # of a batch: "3.priority", as `jobs.enqueue` names its errors
         name = ".".join(part[:200] for part in rest) or source
         found.setdefault(name, []).append(payloads.message(item))
-    return errors.Invalid(_("Some fields are not valid."), errors=found)
+    return errors.refused_fields(found)
 
 
 def _http(error: Exception) -> Refused:
@@ -81,7 +95,7 @@ def _http(error: Exception) -> Refused:
 def _of_status(status: int, code: str = "") -> Refused:
     title, detail = STATUS_WORDS.get(status, STATUS_WORDS[400 if status < 500 else 500])
     made = Refused(detail)
-    made.title, made.status, made.code = title, status, code or made.code
+    made.title, made.status, made.code = title, status, code or CODES.get(status, made.code)
     return made
 
 
@@ -105,11 +119,11 @@ def _status(status: int, code: str = "") -> Callable[[Exception], Refused]:
 TABLE: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Callable[[Exception], Refused | None]], ...] = (
     (Refused, lambda error: error if isinstance(error, Refused) else None),
     (ValidationError, _invalid),
-    (AuthenticationError, _status(401, "unauthorized")),
+    (AuthenticationError, _status(401)),
     (HttpError, _http),
-    (Http404, _status(404, "not_found")),
-    (PermissionDenied, _status(403, "forbidden")),
-    (RequestDataTooBig, _status(413, "too_large")),
+    (Http404, _status(404)),
+    (PermissionDenied, _status(403)),
+    (RequestDataTooBig, _status(413)),
     ((SuspiciousOperation, BadRequest, UnreadablePostError), _status(400)),
     ((OperationalError, InterfaceError), _unavailable),
     (ProgrammingError, _programming),
@@ -133,7 +147,7 @@ def internal(error: BaseException | None) -> Refused:
     """An error of ours: logged with its traceback under an id that the caller gets, and nothing more."""
     id_ = str(uuid.uuid4())
     logger.error("unexpected error %s", id_, exc_info=error)
-    made = _of_status(500, "internal")
+    made = _of_status(500)
     made.extra = {"error_id": id_}
     return made
 
@@ -183,8 +197,7 @@ def response(request: HttpRequest, refused: Refused) -> HttpResponse:
 
 def of_status(request: HttpRequest, status: int, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """The problem for an answer that had a status and no words of ours; keeps the given headers."""
-    codes: Sequence[tuple[int, str]] = ((404, "not_found"), (405, "method_not_allowed"), (413, "too_large"))
-    made = response(request, _of_status(status, dict(codes).get(status, "")))
+    made = response(request, _of_status(status))
     for name, value in (headers or {}).items():
         made.setdefault(name, value)
     return made

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
-from jobs.errors import Invalid
+from jobs.errors import refused_fields
 
 
 def refuse_strange(request: HttpRequest, model: type[BaseModel]) -> None:
@@ -20,4 +20,4 @@ def refuse_strange(request: HttpRequest, model: type[BaseModel]) -> None:
         elif len(values) > 1:
             errors[name] = [_("This parameter may appear only once.")]
     if errors:
-        raise Invalid(_("Some parameters are not valid."), errors=errors)
+        raise refused_fields(errors)

@@ -16,6 +16,7 @@ from jobs.api.openapi import BODY, COMMON, CONFLICT, MISSING, PROBLEM
 from jobs.api.queryparams import refuse_strange
 from jobs.api.schemas_in import BatchIn, JobIn, JobsQuery, LogsQuery
 from jobs.api.schemas_out import BatchOut, EnqueuedOut, JobDetailOut, LogsOut, PageOut
+from jobs.bounds import KEY_LENGTH
 from jobs.enqueue import Enqueued, JobRequest, enqueue, enqueue_many
 from jobs.errors import NotFound
 
@@ -26,7 +27,7 @@ KEY: Any = params.Header(
     None,
     alias="Idempotency-Key",
     min_length=1,
-    max_length=200,
+    max_length=KEY_LENGTH,
     pattern=r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$",
     description=gettext_noop(
         "A repeat with the same key and body answers with the first job; another body is refused (422)."

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from ninja import Router
@@ -93,7 +93,7 @@ def is_live(request: HttpRequest) -> dict[str, Any]:
     operation_id="isReady",
     summary=gettext_lazy("Everything it depends on answers"),
 )
-def is_ready(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+def is_ready(request: HttpRequest) -> dict[str, Any]:
     reports = health.check_all()
     shown = [
         {
@@ -105,7 +105,6 @@ def is_ready(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
         }
         for report in reports
     ]
-    response["Cache-Control"] = "no-store"
     down = [report for report in reports if not report.ok]
     if down:
         said = "; ".join(

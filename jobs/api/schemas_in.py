@@ -1,6 +1,6 @@
 """What the API takes. Unknown fields are refused; what a field means stands in its description.
 
-The bounds of a job's fields stand here for the OpenAPI document; `jobs.requests` checks them for every door.
+The bounds of `jobs.bounds` stand here for the OpenAPI document; `jobs.requests` checks them for every door.
 """
 
 import re
@@ -17,11 +17,12 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictInt,
+    StringConstraints,
     WithJsonSchema,
 )
 
+from jobs import bounds
 from jobs.durations import parse_duration
-from jobs.models.base import NAME_100, NAME_200
 from jobs.queries import NEWEST
 from jobs.queries.cursor import PATTERN as CURSOR_PATTERN
 from jobs.states import State
@@ -30,7 +31,6 @@ INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:.*", re.ASCII | re.DOTALL)
 DURATION_TEXT = r"^\d{1,9}(\.\d{1,6})? ?(ms|s|sec|m|min|h|d)?$"
 PAGES = 200
 PAGE_SIZE = 200
-BATCH = 1000
 
 
 def _storable(value: str) -> str:
@@ -69,21 +69,24 @@ def _duration(value: Any) -> Any:
         ) from None
 
 
-Text = Annotated[str, AfterValidator(_storable)]
+def _seconds(**numbers: float) -> WithJsonSchema:
+    """How the document says seconds: a number with these bounds, or text."""
+    either = [{"type": "number", **numbers}, {"type": "string", "pattern": DURATION_TEXT}]
+    return WithJsonSchema({"anyOf": either, "examples": [60, "10 min"]})
+
+
+def _text(most: int, least: int = 1) -> StringConstraints:
+    """Its length: told in characters only if it stands before `_storable`."""
+    return StringConstraints(min_length=least, max_length=most)
+
+
+Key = Annotated[str, _text(bounds.KEY_LENGTH), AfterValidator(_storable)]
+Origin = Annotated[str, _text(bounds.ORIGIN_LENGTH), AfterValidator(_storable)]
+Tag = Annotated[str, _text(bounds.TAG_LENGTH), AfterValidator(_storable)]
+CancelReason = Annotated[str, _text(bounds.REASON_LENGTH, least=0), AfterValidator(_storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_instant_text), AfterValidator(_in_utc)]
-Seconds = Annotated[
-    float,
-    BeforeValidator(_duration),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "minimum": 0, "maximum": 1e9},
-                {"type": "string", "pattern": DURATION_TEXT},
-            ],
-            "examples": [60, "10 min"],
-        }
-    ),
-]
+Delay = Annotated[float, BeforeValidator(_duration), _seconds(minimum=0, maximum=bounds.LONGEST_DELAY)]
+Timeout = Annotated[float, BeforeValidator(_duration), _seconds(exclusiveMinimum=0, maximum=bounds.LONGEST_TIMEOUT)]
 
 
 class Body(BaseModel):
@@ -105,75 +108,83 @@ class JobIn(Body):
         },
     )
 
-    type: Annotated[str, Field(pattern=NAME_200, description=gettext_noop("The job type, as the catalogue names it."))]
+    type: Annotated[
+        str, Field(pattern=bounds.TYPE_PATTERN, description=gettext_noop("The job type, as the catalogue names it."))
+    ]
     payload: Annotated[
         dict[str, Any], Field(description=gettext_noop("What the handler gets; each type has its own fields."))
     ] = {}
     queue: Annotated[
-        str | None, Field(pattern=NAME_100, description=gettext_noop("The queue; left out, the type's own."))
+        str | None,
+        Field(pattern=bounds.QUEUE_PATTERN, description=gettext_noop("The queue; left out, the type's own.")),
     ] = None
     priority: Annotated[
         StrictInt | None,
-        Field(ge=-10, le=10, description=gettext_noop("Larger starts first; left out, the type's own.")),
+        Field(
+            ge=bounds.PRIORITIES[0],
+            le=bounds.PRIORITIES[1],
+            description=gettext_noop("Larger starts first; left out, the type's own."),
+        ),
     ] = None
     run_at: Annotated[
         Instant | None, Field(description=gettext_noop("The instant from which it may start, ISO 8601 with an offset."))
     ] = None
     delay: Annotated[
-        Seconds | None, Field(description=gettext_noop('Seconds from now, as a number or as text such as "10 min".'))
+        Delay | None, Field(description=gettext_noop('Seconds from now, as a number or as text such as "10 min".'))
     ] = None
     unique_key: Annotated[
-        Text | None,
+        Key | None,
         Field(
-            min_length=1,
-            max_length=200,
             description=gettext_noop("At most one active job has this key; a second one is answered with the first."),
         ),
     ] = None
     max_attempts: Annotated[
-        StrictInt | None, Field(ge=1, le=100, description=gettext_noop("Attempts in all; left out, the type's own."))
+        StrictInt | None,
+        Field(
+            ge=bounds.ATTEMPTS[0],
+            le=bounds.ATTEMPTS[1],
+            description=gettext_noop("Attempts in all; left out, the type's own."),
+        ),
     ] = None
     timeout: Annotated[
-        Seconds | None, Field(description=gettext_noop("How long one attempt may take, in seconds or as text."))
+        Timeout | None, Field(description=gettext_noop("How long one attempt may take, in seconds or as text."))
     ] = None
     tags: Annotated[
-        list[Annotated[Text, Field(min_length=1, max_length=100)]],
-        Field(max_length=20, description=gettext_noop("Words to find it by.")),
+        list[Tag],
+        Field(max_length=bounds.TAGS, description=gettext_noop("Words to find it by.")),
     ] = []
     origin: Annotated[
-        Text | None,
-        Field(min_length=1, max_length=200, description=gettext_noop("Who asked for it, for people to read.")),
+        Origin | None,
+        Field(description=gettext_noop("Who asked for it, for people to read.")),
     ] = None
 
 
 class BatchIn(Body):
     """Up to 1000 jobs, enqueued all or none."""
 
-    jobs: Annotated[list[JobIn], Field(min_length=1, max_length=BATCH)]
+    jobs: Annotated[list[JobIn], Field(min_length=1, max_length=bounds.LARGEST_BATCH)]
 
 
 class CancelIn(Body):
     """Why a job is cancelled."""
 
-    reason: Annotated[Text | None, Field(max_length=500, description=gettext_noop("Shown in the job's time line."))] = (
-        None
-    )
+    reason: Annotated[CancelReason | None, Field(description=gettext_noop("Shown in the job's time line."))] = None
 
 
 class JobsQuery(BaseModel):
     """Which jobs, in which order, which page."""
 
     state: Annotated[State | None, Field(description=gettext_noop("Only jobs in this state."))] = None
-    type: Annotated[str | None, Field(pattern=NAME_200, description=gettext_noop("Only jobs of this type."))] = None
-    queue: Annotated[str | None, Field(pattern=NAME_100, description=gettext_noop("Only jobs of this queue."))] = None
-    tag: Annotated[
-        Text | None, Field(min_length=1, max_length=100, description=gettext_noop("Only jobs with this tag."))
+    type: Annotated[
+        str | None, Field(pattern=bounds.TYPE_PATTERN, description=gettext_noop("Only jobs of this type."))
     ] = None
+    queue: Annotated[
+        str | None, Field(pattern=bounds.QUEUE_PATTERN, description=gettext_noop("Only jobs of this queue."))
+    ] = None
+    tag: Annotated[Tag | None, Field(description=gettext_noop("Only jobs with this tag."))] = None
     search: Annotated[
-        Text | None,
+        Key | None,
         Field(
-            min_length=1,
-            max_length=200,
             description=gettext_noop("An id, or exactly a type, a queue or a unique key."),
         ),
     ] = None

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from django.db.models import CheckConstraint, Q
 
+from jobs.bounds import QUEUE_PATTERN, RESERVED_QUEUE, RESERVED_SUFFIX, TYPE_PATTERN
+
 SCHEMA = "turno"
-NAME_200 = r"^[a-z0-9._-]{1,200}$"
-NAME_100 = r"^[a-z0-9._-]{1,100}$"
 
 
 def table(name: str) -> str:
@@ -24,9 +24,15 @@ def iff(left: Q, right: Q) -> Q:
     return (left & right) | (~left & ~right)
 
 
+def type_name(field: str) -> Q:
+    """`field` may name a job type (`jobs.bounds.is_type`)."""
+    return Q(**{f"{field}__regex": TYPE_PATTERN})
+
+
 def queue_name(field: str) -> Q:
-    """`field` may name a queue: its letters, and none of the names that a broker keeps for what failed."""
-    return Q(**{f"{field}__regex": NAME_100}) & ~Q(**{field: "dead-letter"}) & ~Q(**{f"{field}__endswith": "_error"})
+    """`field` may name a queue (`jobs.bounds.is_queue`)."""
+    letters = Q(**{f"{field}__regex": QUEUE_PATTERN})
+    return letters & ~Q(**{field: RESERVED_QUEUE}) & ~Q(**{f"{field}__endswith": RESERVED_SUFFIX})
 
 
 def one_of(field: str, values: Iterable[str]) -> Q:

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jobs.models.base import NAME_200, check, queue_name, table
+from jobs.models.base import check, queue_name, table, type_name
 from jobs.models.job import Job
 
 
@@ -85,7 +85,7 @@ class RecurringJob(models.Model):
         db_table = table("recurring_jobs")
         constraints = [
             models.UniqueConstraint(name="recurring_one_name", fields=["name"]),
-            check("recurring_type_format", Q(type__regex=NAME_200)),
+            check("recurring_type_format", type_name("type")),
             check("recurring_queue_format", Q(queue__isnull=True) | queue_name("queue")),
             check("recurring_overlap_known", Q(overlap__in=["skip", "allow", "queue"])),
             check("recurring_misfire_known", Q(misfire__in=["once", "skip", "all"])),

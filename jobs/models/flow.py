@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from jobs.models.base import NAME_200, check, iff, queue_name, table
+from jobs.bounds import PRIORITIES
+from jobs.models.base import check, iff, queue_name, table, type_name
 from jobs.models.job import Job
 
 
@@ -84,7 +85,7 @@ class Queue(models.Model):
             check("queues_slots_range", Q(slots__isnull=True) | Q(slots__range=(0, 1000))),
             check(
                 "queues_priority_range",
-                Q(default_priority__isnull=True) | Q(default_priority__range=(-10, 10)),
+                Q(default_priority__isnull=True) | Q(default_priority__range=PRIORITIES),
             ),
         ]
 
@@ -128,7 +129,7 @@ class Circuit(models.Model):
     class Meta:
         db_table = table("circuits")
         constraints = [
-            check("circuits_type_format", Q(type__regex=NAME_200)),
+            check("circuits_type_format", type_name("type")),
             check("circuits_state_known", Q(state__in=["closed", "open", "half_open"])),
             check("circuits_open_has_instant", Q(state="closed") | Q(opened_at__isnull=False)),
             check(
@@ -153,7 +154,7 @@ class Rate(models.Model):
     class Meta:
         db_table = table("rates")
         constraints = [
-            check("rates_type_format", Q(type__regex=NAME_200)),
+            check("rates_type_format", type_name("type")),
             check("rates_allowed_positive", Q(allowed__gte=1, window__gt=0)),
             check("rates_used_not_negative", Q(used__gte=0)),
         ]
@@ -171,7 +172,7 @@ class KnownType(models.Model):
 
     class Meta:
         db_table = table("job_types")
-        constraints = [check("job_types_name_format", Q(name__regex=NAME_200))]
+        constraints = [check("job_types_name_format", type_name("name"))]
 
     def __str__(self) -> str:
         return self.name

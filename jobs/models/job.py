@@ -6,8 +6,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from jobs.bounds import ATTEMPTS, PRIORITIES
 from jobs.durations import LONGEST
-from jobs.models.base import NAME_200, check, iff, one_of, queue_name, table
+from jobs.models.base import check, iff, one_of, queue_name, table, type_name
 from jobs.states import ACTIVE, FINAL, PARKED, TIMED, FailureKind, State, Waiting
 
 ACTIVE_STATES = sorted(str(state) for state in ACTIVE)
@@ -80,11 +81,11 @@ class Job(models.Model):
         db_table = table("jobs")
         constraints = [
             check("jobs_state_known", one_of("state", State)),
-            check("jobs_type_format", Q(type__regex=NAME_200)),
+            check("jobs_type_format", type_name("type")),
             check("jobs_queue_format", queue_name("queue")),
-            check("jobs_priority_range", Q(priority__range=(-10, 10))),
+            check("jobs_priority_range", Q(priority__range=PRIORITIES)),
             check("jobs_progress_range", Q(progress__range=(0, 100))),
-            check("jobs_max_attempts_range", Q(max_attempts__range=(1, 100))),
+            check("jobs_max_attempts_range", Q(max_attempts__range=ATTEMPTS)),
             check("jobs_attempts_within_allowed", Q(attempts_used__gte=0, attempts_used__lte=F("max_attempts"))),
             check("jobs_executions_not_negative", Q(executions__gte=0)),
             check("jobs_lost_count_not_negative", Q(lost_count__gte=0)),

@@ -1,6 +1,5 @@
 """Pages of jobs: filtered, searched, newest or oldest first."""
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,8 +8,8 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from jobs.bounds import is_type
 from jobs.models import Job
-from jobs.models.base import NAME_200
 from jobs.queries.cursor import NEWEST, Cursor, first_id_of
 
 COLUMNS = (
@@ -75,7 +74,7 @@ def _narrowed(wanted: JobFilter) -> QuerySet[Job]:
 def _branches(search: str) -> list[Q]:
     """What a search means, each a condition with an index of its own. The text is compared, never a pattern."""
     found = [Q(unique_key=search)]
-    if re.fullmatch(NAME_200, search):
+    if is_type(search):
         found += [Q(type=search), Q(queue=search)]
     with suppress(ValueError):
         found.append(Q(id=UUID(search)))

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -51,6 +51,12 @@ class Note:
     progress: int | None = None
     stage: str | None = None
     logs: tuple[LogLine, ...] = ()
+
+    def followed_by(self, later: "Note") -> "Note":
+        """One note in place of this one and a later one of the same execution."""
+        progress = self.progress if later.progress is None else later.progress
+        stage = self.stage if later.stage is None else later.stage
+        return replace(later, progress=progress, stage=stage, logs=self.logs + later.logs)
 
 
 def note(notes: Sequence[Note], *, worker_id: UUID, using: str = "default") -> set[UUID]:

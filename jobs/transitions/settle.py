@@ -140,11 +140,14 @@ def returned(id_: UUID, token: UUID, *, type_name: str, at_most_once: bool) -> E
     )
 
 
-def release(claims: Sequence[tuple[UUID, UUID]], *, worker_id: UUID, using: str = "default") -> list[Finished]:
+def release(
+    claims: Sequence[tuple[UUID, UUID]], *, worker_id: UUID, started: bool = True, using: str = "default"
+) -> list[Finished]:
     """Give back jobs (id, dispatch token) of a worker: only after their handlers are proven to have ended.
 
-    The execution is recorded as Interrupted; with a cancel request pending the job becomes Cancelled. Answers those
-    whose fence held.
+    The execution is recorded as Interrupted; with a cancel request pending the job becomes Cancelled. `started` False
+    says that no handler was: then a job that may run at most once returns to its queue too. Answers those whose fence
+    held.
     """
     if not claims:
         return []
@@ -152,7 +155,7 @@ def release(claims: Sequence[tuple[UUID, UUID]], *, worker_id: UUID, using: str 
 
     def work(cursor: CursorWrapper) -> list[Finished]:
         left = fetch(cursor, LEFT, params)
-        endings = [returned(i, t, type_name=name, at_most_once=once) for i, t, name, once in left]
+        endings = [returned(i, t, type_name=name, at_most_once=once and started) for i, t, name, once in left]
         return finish(cursor, [(worker_id, ending, False) for ending in endings]) if endings else []
 
     return in_transaction(using, work)

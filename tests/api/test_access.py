@@ -102,6 +102,15 @@ def test_a_wrong_neighbour_does_not_shut_out_whoever_came_with_the_right_key(api
     assert api.get("/api/jobs").status == 200
 
 
+def test_the_hour_in_which_an_address_is_remembered_begins_anew_with_each_right_key(api, monkeypatch):
+    told = {}
+    monkeypatch.setattr(access.cache, "set", lambda name, value, seconds: told.update({name: (value, seconds)}))
+    for _ in range(2):
+        told.clear()
+        api.get("/api/jobs")
+        assert told == {"turno:known:127.0.0.1": (True, access.REMEMBERED)}
+
+
 def test_failures_are_counted_by_address_and_for_ipv6_by_network(db):
     first, second = (Api("wrong", REMOTE_ADDR=address) for address in ("2001:db8::1", "2001:db8:0:0:ffff::2"))
     other = Api("wrong", REMOTE_ADDR="2001:db8:1::1")

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from jobs import bounds
 from tests.transitions import rows
 
 pytestmark = pytest.mark.django_db
@@ -150,3 +151,33 @@ def test_a_repeated_batch_is_replayed_as_a_whole(api):
     assert again.headers["Idempotent-Replayed"] == "true"
     assert again.json == first.json
     api.post(BATCH, {"jobs": body["jobs"][:1]}, Idempotency_Key="B").problem(422)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("unique_key", "😀" * 201, "Expected at most 200 characters."),
+        ("origin", "a" * 201, "Expected at most 200 characters."),
+        ("origin", "", "Expected 1 or more characters."),
+        ("tags", ["a" * 101], "Expected at most 100 characters."),
+    ],
+)
+def test_the_length_of_a_text_is_told_in_characters(api, field, value, message):
+    body = {"type": "test.any", field: value}
+    errors = api.post("/api/jobs", body, Accept_Language="en").problem(400)["errors"]
+    assert list(errors.values()) == [[message]]
+
+
+def test_of_very_many_wrong_fields_a_hundred_are_named_and_all_are_counted(api):
+    body = {"type": "test.any"} | {f"x{number}": 1 for number in range(5000)}
+    problem = api.post("/api/jobs", body, Accept_Language="en").problem(400)
+    assert len(problem["errors"]) == 100
+    assert problem["detail"] == "5000 fields are wrong: x0, x1, x2, x3, x4, …"
+
+
+@pytest.mark.parametrize(("field", "longest"), [("delay", bounds.LONGEST_DELAY), ("timeout", bounds.LONGEST_TIMEOUT)])
+def test_the_document_and_the_door_agree_on_the_longest_time(api, field, longest):
+    schema = api.get("/openapi/v1.json").json["components"]["schemas"]["JobIn"]["properties"][field]
+    assert longest in [branch.get("maximum") for branch in schema["anyOf"][0]["anyOf"]]
+    assert api.post("/api/jobs", {"type": "test.any", field: longest}).status == 201
+    api.post("/api/jobs", {"type": "test.any", field: longest + 1}).problem(400)

@@ -7,7 +7,7 @@ import pytest
 from django.db import DataError, InterfaceError, OperationalError, ProgrammingError
 
 from jobs import queries
-from tests.api.client import PROBLEM
+from tests.api.client import KEY, PROBLEM
 
 pytestmark = pytest.mark.django_db
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
@@ -116,3 +116,34 @@ def test_problems_are_never_cached(api):
     answer = api.get("/api/jobs?page=0")
     assert answer.headers["Content-Type"] == PROBLEM
     assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/entrar", "/docs", "/openapi/v1.json", "/api/stats", "/health/live", "/nothing"]
+)
+def test_nothing_but_static_files_may_be_kept_by_a_cache(api, path):
+    assert "no-store" in api.client.get(path, headers=BROWSER | {"X-Turno-Key": KEY}).headers["Cache-Control"]
+
+
+def test_static_files_may_be_kept_and_are_open_to_no_other_site(api):
+    headers = api.client.get("/static/css/base.css").headers
+    assert "public" in headers["Cache-Control"]
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/api/info", "/api/jobs", "/api/stats"])
+def test_head_answers_wherever_get_does(api, path):
+    assert api.ask("HEAD", path).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("POST", "/sair", 403, "forbidden"),
+        ("GET", "/nothing", 404, "not_found"),
+        ("PUT", "/api/jobs", 405, "method_not_allowed"),
+    ],
+)
+def test_a_status_has_the_same_code_whoever_answers_it(api, method, path, status, code):
+    api.client.handler.enforce_csrf_checks = True
+    assert api.ask(method, path).problem(status)["code"] == code

@@ -63,6 +63,31 @@ def test_a_body_without_an_announced_length_is_bounded_too(served):
     assert headers["content-type"] == PROBLEM
 
 
+@pytest.mark.parametrize("parameters", ["charset*=bogus''utf-8", "; ".join(f"a{number}=1" for number in range(1500))])
+def test_a_content_type_that_cannot_be_read_counts_as_none(served, parameters):
+    content_type = {"Content-Type": f"application/json; {parameters}"}
+    status, headers, _ = served.ask("POST", "/api/jobs", b"{}", content_type)
+    assert status == 415
+    assert headers["content-type"] == PROBLEM
+    assert served.ask("GET", "/api/jobs", None, content_type)[0] == 200
+
+
+def test_head_answers_with_the_headers_alone(served):
+    status, headers, body = served.ask("HEAD", "/health/live")
+    assert (status, body) == (200, None)
+    assert int(headers["content-length"]) > 0
+
+
+def test_a_websocket_is_refused_quietly(served):
+    handshake = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    assert served.ask("GET", "/hubs/jobs", None, handshake)[0] == 403
+
+
 def test_a_job_is_posted_and_read_and_sigterm_ends_the_process(served):
     status, headers, job = served.post("/api/jobs", BODY)
     assert status == 201

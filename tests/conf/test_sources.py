@@ -129,3 +129,7 @@ def test_overridden_puts_back_after_an_error_and_refuses_what_is_wrong():
         pass
 
     assert conf() is before
+
+
+def test_blanks_around_the_access_key_are_none_of_it(read):
+    assert read(TURNO_API__KEY="  key with blanks \n").api.key == "key with blanks"

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 import tests.kit.handlers  # noqa: F401
-from jobs.enqueue import JobRequest, enqueue_many
-from jobs.models import Job, JobAttempt
+from jobs.enqueue import JobRequest, enqueue, enqueue_many
+from jobs.models import Job, JobAttempt, JobLog
+from tests.crash.test_connections import terminate
+from tests.kit.look import attempts, started, wait_state
 from tests.kit.processes import PROJECT, eventually
 from turno.launcher.postgres import QUICK, PrivatePostgres
 
@@ -117,3 +119,67 @@ def test_a_worker_waits_for_missing_migrations(own_server, fleet):
     eventually(lambda: "migrate" in str(worker.events("worker.waiting")), "it names the command")
     manage(fleet, "migrate")
     worker.wait_ready()
+
+
+def test_lines_said_while_the_database_is_away_are_kept_and_its_absence_is_said_once(
+    own_server, fleet, django_db_blocker
+):
+    own_server.start()
+    fleet.env |= {"TURNO_DATABASE__URL": own_server.url, "TURNO_WORKER__LEASE_DURATION": "30s"}
+    manage(fleet, "migrate")
+    worker = fleet.start("a").wait_ready()
+    with django_db_blocker.unblock(), alias(own_server.url):
+        [made] = enqueue_many([JobRequest("probe.lines", {"key": "talks", "hold": 8})], using=AWAY)
+        eventually(lambda: JobLog.objects.using(AWAY).count() > 5, "its first lines are stored")
+        connections[AWAY].close()
+        own_server.stop("fast")
+        time.sleep(3)  # the outage itself: what is said meanwhile is what counts
+        own_server.start()
+        done = eventually(lambda: Job.objects.using(AWAY).filter(pk=made.id, state="Succeeded").first(), "it ended")
+        stored = JobLog.objects.using(AWAY).filter(job_id=made.id).count()
+        assert stored == done.result["said"]
+    assert len([e for e in worker.events() if e["level"] == "warning"]) < 12
+
+
+def test_an_end_is_written_by_a_stopping_worker_when_the_database_comes_back_in_time(
+    own_server, fleet, django_db_blocker
+):
+    own_server.start()
+    fleet.env |= {"TURNO_DATABASE__URL": own_server.url, "TURNO_WORKER__LEASE_DURATION": "30s"}
+    manage(fleet, "migrate")
+    worker = fleet.start("a", "default:1", "--shutdown-timeout", "100ms").wait_ready()
+    with django_db_blocker.unblock(), alias(own_server.url):
+        [made] = enqueue_many([JobRequest("probe.async", {"key": "k", "hold": 1})], using=AWAY)
+        started(fleet, "k")
+        connections[AWAY].close()
+        own_server.stop("fast")
+        eventually(lambda: fleet.lines("end"), "its handler has ended")
+        worker.signal(signal.SIGTERM)
+        eventually(lambda: worker.events("worker.stopping"), "it is stopping")
+        time.sleep(3)  # the outage goes on for longer than the grace
+        own_server.start()
+        assert worker.wait() == 0
+        ended = Job.objects.using(AWAY).get(pk=made.id)
+        assert (ended.state, ended.executions) == ("Succeeded", 1)
+
+
+def test_a_database_that_takes_no_writes_for_a_while_loses_and_repeats_nothing(fleet):
+    """A full disk, or a standby that has not been promoted yet: it answers, and refuses to write."""
+    worker = fleet.start("a", TURNO_WORKER__LEASE_DURATION="30s").wait_ready()
+    id_ = enqueue("probe.async", {"key": "k", "hold": 1}).id
+    started(fleet, "k")
+    name = connection.settings_dict["NAME"]
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        try:
+            terminate()
+            eventually(lambda: fleet.lines("end"), "its handler has ended")
+            eventually(lambda: worker.events("database.away"), "the worker says what is the matter")
+            time.sleep(2)  # some more tries in vain
+        finally:
+            cursor.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    terminate()
+    wait_state(id_, "Succeeded")
+    assert attempts(id_) == [(1, "Succeeded", True)]
+    assert len(fleet.starts("k")) == 1
+    assert not [e for e in worker.events() if e["level"] == "error"]

@@ -208,3 +208,23 @@ def test_a_key_belongs_to_the_batch_or_to_its_jobs():
 def test_the_exception_alone_says_which_field_and_why():
     with pytest.raises(Invalid, match=r"^priority: Expected a whole number from -10 to 10\.$"):
         enqueue("test.any", priority=11)
+
+
+@pytest.mark.parametrize("value", [5, b"a", 10**400, ["a"], object(), "", "a\0", "\ud800", "x" * 201], ids=type)
+@pytest.mark.parametrize("field", ["owner", "route", "request_hash"])
+def test_what_binds_an_idempotency_key_is_text(field, value):
+    assert errors_of(idempotency_key="K", **{field: value}) == {field: [PRINTABLE_200]}
+    with pytest.raises(Invalid) as caught:
+        enqueue_many([JobRequest("test.any")], idempotency_key="K", **{field: value})
+    assert caught.value.errors == {field: [PRINTABLE_200]}
+
+
+def test_a_route_is_needed():
+    assert errors_of(route=None) == {"route": [PRINTABLE_200]}
+
+
+@pytest.mark.parametrize("requests", [None, 5, JobRequest("test.any"), enqueue])
+def test_a_batch_is_a_list(requests):
+    with pytest.raises(Invalid) as caught:
+        enqueue_many(requests)
+    assert caught.value.errors == {"jobs": ["Expected a list."]}

@@ -153,3 +153,25 @@ def probe_orm_thread(ctx: JobContext, payload: Mark) -> Any:
 
     write("start", payload.key, ctx)
     return {"jobs": Job.objects.count()}
+
+
+@job_type("probe.lines")
+async def probe_lines(ctx: JobContext, payload: Mark) -> Any:
+    """Says a line every 50 ms for `hold` seconds, and returns how many."""
+    write("start", payload.key, ctx)
+    said, end = 0, time.monotonic() + payload.hold
+    while time.monotonic() < end:
+        said += 1
+        ctx.log(f"line {said}")
+        await ctx.asleep(0.05)
+    return {"said": said}
+
+
+@job_type("probe.forgets_transaction", isolation="thread")
+def probe_forgets_transaction(ctx: JobContext, payload: Mark) -> Any:
+    """Opens a transaction and never ends it."""
+    from django.db import transaction
+
+    write("start", payload.key, ctx)
+    transaction.atomic().__enter__()
+    return {}

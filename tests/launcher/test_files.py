@@ -5,11 +5,13 @@ import sys
 
 import pytest
 
-from turno.launcher import envfile
+from turno.launcher import database, envfile
 from turno.launcher.config import Config
 from turno.launcher.errors import LauncherError
 from turno.launcher.paths import ROOT, Project
 from turno.launcher.processes import Identity
+from turno.launcher.say import Console
+from turno.launcher.signals import Signals
 from turno.launcher.state import Lock, State
 
 HOLDER = """
@@ -50,6 +52,22 @@ def test_a_link_stays_a_link(tmp_path):
     envfile.update(tmp_path / ".env", {"A": "2"})
     assert (tmp_path / ".env").is_symlink()
     assert (tmp_path / "real").read_text() == "A=2\n"
+
+
+@pytest.mark.parametrize(("raw", "words"), [(b"A=\xe9\n", "UTF-8"), (b"A=1\n# b\nB='2\n", "line 3")])
+def test_a_file_that_is_no_env_file_is_named_instead_of_read_in_part(tmp_path, raw, words):
+    (tmp_path / ".env").write_bytes(raw)
+    with pytest.raises(LauncherError, match=words) as caught:
+        envfile.read(tmp_path / ".env")
+    assert str(tmp_path / ".env") in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///db.sqlite3", "mysql://a:secret@h/d", "postgresql://h:port/d", "x://[h"])
+def test_what_is_no_address_of_postgresql_is_left_for_the_product_to_refuse(project, url, capsys):
+    config = Config(project, {"DATABASE_URL": url})
+    assert config.own_database == url
+    database.wait_for(url, Console(), Signals())
+    assert capsys.readouterr().out == ""
 
 
 def test_the_environment_wins_over_env_file_over_toml_over_the_default(project):

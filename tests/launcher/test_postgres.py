@@ -200,6 +200,16 @@ def test_a_long_path_costs_the_socket_and_nothing_else(open_folder):
         server.stop()
 
 
+def test_a_path_with_a_comma_a_quote_and_spaces_is_one_path(open_folder):
+    server = PrivatePostgres(open_folder / 'jobs é, "ação"' / "postgres", options=QUICK)
+    server.start()
+    try:
+        assert _rows(server) == 1
+        assert list(server.folder.glob(".s.PGSQL.*"))
+    finally:
+        server.stop()
+
+
 def test_a_zombie_that_holds_the_lock_file_is_waited_for(server):
     server.start()
     assert server.process is not None

@@ -1,6 +1,7 @@
 """The whole launcher, with stand-ins for the web process and the workers."""
 
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -49,6 +50,16 @@ def test_a_second_start_finds_its_data_its_secrets_and_its_port_again(stand_in):
     stand_in.start()
     assert (stand_in.root / ".env").read_text() == first
     assert _starts(stand_in) == 2
+
+
+def test_a_start_that_does_not_find_its_data_again_says_so(stand_in):
+    stand_in.start().send_signal(signal.SIGTERM)
+    assert "empty tables" not in stand_in.launchers[0].communicate()[0]
+    shutil.rmtree(stand_in.project.postgres() / "data")
+    stand_in.start().send_signal(signal.SIGTERM)
+    told = stand_in.launchers[1].communicate()[0]
+    assert "empty tables" in told
+    assert str(stand_in.project.postgres()) in told
 
 
 def test_a_killed_launcher_takes_its_processes_along_and_the_next_start_works(stand_in):

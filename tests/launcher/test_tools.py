@@ -22,6 +22,13 @@ import os, pathlib, signal, sys, urllib.parse
 pathlib.Path(sys.argv[1]).write_text(os.environ["TURNO_TEST_POSTGRES"])
 signal.pause()
 """
+INSTALLER = """
+import pathlib, sys
+from turno.launcher import install
+from turno.launcher.say import Console
+folder = pathlib.Path(sys.argv[1])
+install._install(folder / "python", [folder / "base.txt"], folder / "log", Console())
+"""
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -63,3 +70,17 @@ def test_an_exact_environment_is_made_anew_when_its_list_changes(tmp_path):
     requirements.write_text("# two\n")
     assert install.ensure(venv, [requirements], tmp_path / "log", Console(io.StringIO()), exact=True)
     assert not (venv / "stray").exists()
+
+
+def test_a_killed_launcher_takes_its_pip_along(tmp_path):
+    requirements, pip = tmp_path / "base.txt", tmp_path / "python"
+    requirements.touch()
+    pip.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    pip.chmod(0o755)
+    installer = subprocess.Popen([sys.executable, "-c", INSTALLER, tmp_path], cwd=ROOT)
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n"), "pip runs")
+    found = identity_of(int((tmp_path / "pid").read_text()))
+    assert found is not None
+    installer.kill()
+    installer.wait()
+    until(lambda: not alive(found), "pip is gone")

@@ -1,17 +1,25 @@
 """Options, languages, progress, and the one sentence for each thing that goes wrong."""
 
 import errno
+import fcntl
 import io
+import os
+import pty
 import shutil
+import struct
+import termios
 from collections import namedtuple
 
 import pytest
 
 from turno.launcher import install
+from turno.launcher.config import Config
 from turno.launcher.errors import LauncherError, sentence
 from turno.launcher.options import Options, parse
+from turno.launcher.paths import Project
 from turno.launcher.run import shutdown_seconds
 from turno.launcher.say import Console, language
+from turno.launcher.screen import welcome
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -68,6 +76,40 @@ def test_progress_that_is_not_on_a_terminal_does_not_flood_the_log():
         console.progress(f"step {number}")
     console.done("last")
     assert len(stream.getvalue().splitlines()) == 2
+
+
+@pytest.mark.parametrize(("columns", "room"), [(0, 75), (200, 195), (10, 5), (3, 1)])
+def test_a_changing_line_never_wraps_and_a_terminal_without_a_size_counts_as_80_columns(columns, room):
+    leader, follower = pty.openpty()
+    fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with os.fdopen(follower, "w", encoding="utf-8") as terminal:
+        Console(terminal).progress("x" * 300)
+    assert os.read(leader, 4096).count(b"x") == room
+    os.close(leader)
+
+
+def test_a_terminal_that_is_gone_stops_nothing():
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w", encoding="utf-8") as terminal:
+        console = Console(terminal)
+        os.close(leader)
+        console.progress("one")
+        console.progress("two")
+        console.done("three")
+
+
+def test_a_terminal_that_knows_only_ascii_gets_what_it_can_show():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Console(stream).done("não")
+    stream.seek(0)
+    assert stream.read() == "  ok n?o\n"
+
+
+def test_without_a_key_the_examples_send_none(tmp_path):
+    stream = io.StringIO()
+    welcome(Console(stream), Config(Project(tmp_path), {"TURNO_API__KEY": ""}), 3, 1.0)
+    assert "X-Turno-Key" not in stream.getvalue()
+    assert "curl http://127.0.0.1:8080/api/workers" in stream.getvalue()
 
 
 @pytest.mark.parametrize(

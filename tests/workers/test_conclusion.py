@@ -71,6 +71,11 @@ class NoText(Exception):
         raise RuntimeError("no text")
 
 
+class WorseText(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+
+
 class TwoArguments(Exception):
     def __init__(self, a, b):
         super().__init__(a, b)
@@ -89,6 +94,7 @@ def chain(length):
     "error",
     [
         NoText(),
+        WorseText(),
         TwoArguments(1, 2),
         ValueError("nul \x00 and \udcff half of a pair"),
         ValueError("x" * 1_000_000),

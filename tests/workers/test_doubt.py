@@ -13,13 +13,14 @@ from tests.kit.processes import eventually
 pytestmark = pytest.mark.crash
 
 
-def test_a_claim_whose_answer_was_lost_is_found_and_released_uncharged(fleet):
+@pytest.mark.parametrize("type_", ["probe.async", "probe.once"])
+def test_a_claim_whose_answer_was_lost_is_found_and_released_uncharged(fleet, type_):
     fleet.start(queues="default:2").wait_ready()
     worker = Worker.objects.get(name="a")
     # A queue that the worker does not serve keeps its own claims away; the claim itself is as its ledger would send it.
-    id_ = enqueue("probe.async", {"key": "lost-answer"}, queue="elsewhere").id
+    id_ = enqueue(type_, {"key": "lost-answer"}, queue="elsewhere").id
     [claim] = transitions.claim_next(
-        [("elsewhere", 1)], types=["probe.async"], worker_id=worker.id, claim_id=new_id(), label={"name": "a"}, lease=60
+        [("elsewhere", 1)], types=[type_], worker_id=worker.id, claim_id=new_id(), label={"name": "a"}, lease=60
     )
     eventually(lambda: Job.objects.get(pk=id_).state == "Enqueued", "the stray is released")
     assert attempts(id_) == [(1, "Interrupted", False)]

@@ -118,3 +118,4 @@ async def test_slots_are_offered_queue_by_queue_in_turn_and_never_twice():
     slots.give_back("a", 2)
     assert slots.changed.is_set()
     assert slots.take(10) == [("a", 2)]
+    assert {queue for queue, _ in Slots({"a": 2, "b": 1, "c": 1}).take(1)} == {"a", "b", "c"}

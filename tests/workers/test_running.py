@@ -92,6 +92,32 @@ def test_an_attempt_that_runs_longer_than_its_limit_ends_timed_out_and_names_the
     wait_state(above, "Succeeded")
 
 
+def test_a_coroutine_that_notices_its_limit_by_itself_ends_timed_out_too(fleet):
+    fleet.start().wait_ready()
+    id_ = enqueue("probe.async", {"key": "noticed", "hold": 60}, timeout=0.3, max_attempts=1).id
+    assert wait_state(id_, "Failed").failure_kind == "timeout"
+    assert attempts(id_) == [(1, "TimedOut", True)]
+
+
+def test_a_coroutine_that_blocks_its_loop_past_its_limit_is_no_success(fleet):
+    fleet.start().wait_ready()
+    id_ = enqueue("probe.async", {"key": "blocking", "spin": 1}, timeout=0.3, max_attempts=1).id
+    assert wait_state(id_, "Failed").failure_kind == "timeout"
+    assert attempts(id_) == [(1, "TimedOut", True)]
+
+
+def test_a_batch_smaller_than_the_number_of_queues_starves_none(fleet):
+    fleet.start(queues="default:2,critical:1,reports:1", TURNO_WORKER__BATCH_SIZE="1").wait_ready()
+    for queue in ("reports", "critical", "default"):
+        wait_state(enqueue("probe.async", {"key": queue}, queue=queue).id, "Succeeded")
+
+
+def test_a_transaction_that_a_handler_forgot_harms_no_later_handler(fleet):
+    fleet.start(queues="default:1").wait_ready()
+    for type_ in ("probe.forgets_transaction", "probe.orm_thread", "probe.forgets_transaction", "probe.orm_thread"):
+        wait_state(enqueue(type_, max_attempts=1).id, "Succeeded")
+
+
 def test_a_snoozed_job_runs_again_and_no_attempt_is_counted(fleet):
     fleet.start().wait_ready()
     id_ = enqueue("probe.async", {"key": "z", "snooze": 0.1}).id

@@ -4,6 +4,7 @@ import signal
 import time
 
 import pytest
+from django.db import connection, transaction
 
 import tests.kit.handlers  # noqa: F401
 from jobs import transitions
@@ -44,18 +45,17 @@ def test_a_cancel_is_found_by_polling_when_no_notification_comes(fleet):
     id_ = enqueue("probe.async", {"key": "quiet", "hold": 60}).id
     started(fleet, "quiet")
     # A request by plain SQL sends no NOTIFY: the next renewal of the lease finds it.
-    from django.db import connection
-
     with connection.cursor() as cursor:
         cursor.execute("UPDATE turno.jobs SET cancel_requested_at = now() WHERE id = %s", [id_])
     wait_state(id_, "Cancelled")
 
 
-def test_sigterm_lets_a_running_job_finish_within_its_grace(fleet):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_to_stop_lets_a_running_job_finish_within_its_grace(fleet, number):
     worker = fleet.start("a", "default:4", "--shutdown-timeout", "20s").wait_ready()
     id_ = enqueue("probe.async", {"key": "short", "hold": 1}).id
     started(fleet, "short")
-    worker.signal(signal.SIGTERM)
+    worker.signal(number)
     assert worker.wait() == 0
     assert job(id_).state == "Succeeded"
     assert len(fleet.starts("short")) == 1
@@ -132,3 +132,32 @@ def test_a_busy_loop_longer_than_the_lease_keeps_its_lease_and_starts_once(fleet
     wait_state(id_, "Succeeded", 30)
     assert len(fleet.starts("busy")) == 1
     assert attempts(id_) == [(1, "Succeeded", True)]
+
+
+def test_a_worker_ends_in_time_although_its_last_words_reach_no_database(fleet):
+    worker = fleet.start("a").wait_ready()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE turno.workers IN ACCESS EXCLUSIVE MODE")
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 0
+
+
+def test_a_claim_that_takes_long_at_the_end_is_given_back_and_not_started(fleet):
+    worker = fleet.start("a", "default:1", "--shutdown-timeout", "100ms").wait_ready()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE turno.jobs IN EXCLUSIVE MODE")
+        id_ = enqueue("probe.async", {"key": "late", "hold": 60}).id
+        eventually(lambda: waits_for_jobs(cursor), "the claim waits for the table")
+        worker.signal(signal.SIGTERM)
+        eventually(lambda: worker.events("worker.stopping"), "it is stopping")
+        time.sleep(7)  # longer than the worker waits for the claim, shorter than for the ledger's end
+    assert worker.wait() == 0
+    back = job(id_)
+    assert (back.state, back.attempts_used, back.lost_count) == ("Enqueued", 0, 0)
+    assert not fleet.starts("late")
+
+
+def waits_for_jobs(cursor):
+    """Whether somebody waits for a lock on the table of jobs."""
+    cursor.execute("SELECT count(*) FROM pg_locks WHERE relation = 'turno.jobs'::regclass AND NOT granted")
+    return cursor.fetchone()[0]

@@ -47,10 +47,15 @@ class Child:
         """The exit code, once, when it has ended by itself; then it is due again after a pause."""
         if self.process is None or (code := self.process.poll()) is None:
             return None
-        self.failures = 1 if time.monotonic() - self.started_at > STEADY else self.failures + 1
-        self.due_at = time.monotonic() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self.failures - 1))
+        self.failures = 0 if time.monotonic() - self.started_at > STEADY else self.failures
+        self.put_off()
         self.process = self.identity = None
         return code
+
+    def put_off(self) -> None:
+        """Count a failure; the next start is due after a pause that grows with them."""
+        self.failures += 1
+        self.due_at = time.monotonic() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self.failures - 1))
 
     def start_if_due(self) -> bool:
         """Start it again when its pause is over. Raises OSError."""

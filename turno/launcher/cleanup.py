@@ -11,14 +11,18 @@ from turno.launcher.state import State, state_path
 POSTGRES = "postgres"
 
 
+def leftovers(project: Project) -> dict[str, Identity]:
+    """The recorded processes that still live, by name. Raises OSError."""
+    recorded = State.read(state_path(project)).processes
+    return {name: identity for name, identity in recorded.items() if alive(identity)}
+
+
 def end_leftovers(project: Project) -> list[Identity]:
     """End the recorded processes that still live, the database last. Returns them. Raises OSError.
 
     They were told to stop when their launcher died; what is still there gets ten seconds more.
     """
-    path = state_path(project)
-    recorded = State.read(path).processes
-    left = {name: identity for name, identity in recorded.items() if alive(identity)}
+    left = leftovers(project)
     others = [identity for name, identity in left.items() if name != POSTGRES]
     for identity in others:
         with suppress(ProcessLookupError):
@@ -29,5 +33,5 @@ def end_leftovers(project: Project) -> list[Identity]:
             os.killpg(identity.pid, signal.SIGKILL)  # each leads a group of its own: nothing of it stays
     if POSTGRES in left:
         end(left[POSTGRES], [(signal.SIGINT, 20.0), (signal.SIGKILL, 5.0)])
-    path.unlink(missing_ok=True)
+    state_path(project).unlink(missing_ok=True)
     return list(left.values())

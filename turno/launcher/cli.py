@@ -4,6 +4,7 @@ Everything that goes wrong ends as one sentence and exit code 1.
 """
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     console, project = Console(), Project()
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         return _run(parse(arguments), arguments, project, console)
     except LauncherError as error:
         Console(sys.stderr).failed(str(error))

@@ -11,7 +11,7 @@ from pathlib import Path
 from turno.launcher.account import service_account
 from turno.launcher.binaries import OLDEST, Binaries, all_binaries, copy_for
 from turno.launcher.errors import LauncherError, no_space
-from turno.launcher.processes import command_of, end, identity_of
+from turno.launcher.processes import command_of, end, identity_of, tied
 from turno.launcher.say import _
 
 FULL = ("No space left on device", "Check free disk space", "Disk quota exceeded")
@@ -94,7 +94,14 @@ class Cluster:
         switch = self.account.popen() if self.account else {}
         try:
             return subprocess.run(
-                command, capture_output=True, text=True, check=False, cwd="/", env=environment(), **switch
+                command,
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd="/",
+                env=environment(),
+                preexec_fn=tied(signal.SIGTERM),  # an orphaned initdb would get into the next one's way
+                **switch,
             )
         except PermissionError as error:
             return subprocess.CompletedProcess(command, 126, "", str(error))

@@ -103,7 +103,10 @@ class Config:
 
 def is_private(url: str) -> bool:
     """Whether an address is that of the launcher's own server."""
-    return urlsplit(url).username == ROLE
+    try:
+        return urlsplit(url).username == ROLE
+    except ValueError:  # no address at all
+        return False
 
 
 def _toml(path: Path) -> dict[str, object]:

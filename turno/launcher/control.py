@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from turno.launcher.cleanup import end_leftovers
+from turno.launcher.cleanup import end_leftovers, leftovers
 from turno.launcher.errors import LauncherError
 from turno.launcher.paths import Project
 from turno.launcher.probe import ready
@@ -32,7 +32,7 @@ def status(project: Project, console: Console) -> int:
     holder = lock_of(project).holder()
     state = State.read(state_path(project))
     if holder is None:
-        left = [identity for identity in state.processes.values() if alive(identity)]
+        left = leftovers(project).values()
         console.line(_("Turno is not running here."))
         if left:
             console.line(
@@ -63,6 +63,8 @@ def stop(project: Project, console: Console) -> int:
     lock = lock_of(project)
     holder = lock.holder()
     if holder is None:
+        if leftovers(project):
+            console.progress(_("Stopping: running jobs get time to finish"))
         ended = end_leftovers(project)
         console.done(
             _("Ended what a killed start had left ({pids}).").format(pids=described(ended))

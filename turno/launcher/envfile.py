@@ -3,19 +3,34 @@
 import os
 import re
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
+
+from turno.launcher.errors import LauncherError
+from turno.launcher.say import _
 
 HEADER = "# Written by ./iniciar.sh; yours to edit. It holds secrets: never commit it.\n"
 
 
 def read(path: Path) -> dict[str, str]:
-    """The variables of the file, {} where there is none. Raises OSError."""
+    """The variables of the file, {} where there is none. Raises OSError, and LauncherError for what is no `.env`."""
     if not path.exists():
         return {}
-    with path.open(encoding="utf-8") as stream:
-        return {name: value for name, value in dotenv_values(stream=stream).items() if value is not None}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise LauncherError(_("{path} is not UTF-8 text").format(path=path)) from error
+    if broken := next((found for found in parse_stream(StringIO(text)) if found.error), None):
+        # python-dotenv would pass over the line, and the setting in it would be lost without a word.
+        raise LauncherError(
+            _("{path}: line {line} is not NAME=value, or a quote is not closed.").format(
+                path=path, line=broken.original.line
+            )
+        )
+    return {name: value for name, value in dotenv_values(stream=StringIO(text)).items() if value is not None}
 
 
 def update(path: Path, values: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ Runs on the standard library of whatever Python the shell found.
 import hashlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from turno.launcher.errors import LauncherError, no_permission, no_space
 from turno.launcher.paths import venv_python
+from turno.launcher.processes import tied
 from turno.launcher.say import Console, _
 
 OLDEST = (3, 12)
@@ -76,10 +78,11 @@ def _checksum(requirements: Sequence[Path]) -> str:
 
 
 def _works(python: Path, *arguments: str) -> bool:
-    if not python.exists():
-        return False
     probe = list(arguments) or ["-c", f"import sys; sys.exit(sys.version_info < {OLDEST})"]
-    return subprocess.run([python, *probe], capture_output=True, check=False).returncode == 0
+    try:
+        return subprocess.run([python, *probe], capture_output=True, check=False).returncode == 0
+    except OSError:  # there is none, or it is a link to where this user may not go
+        return False
 
 
 def _make(venv: Path, log: Path) -> None:
@@ -116,16 +119,26 @@ def _install(python: Path, requirements: Sequence[Path], log: Path, console: Con
     with (
         log.open("w", encoding="utf-8") as record,
         subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # a terminal's Ctrl-C comes through us, once: then pip removes what it unpacked
+            preexec_fn=tied(signal.SIGINT),  # noqa: PLW1509  a second pip beside an orphan would spoil the folder
         ) as pip,
     ):
-        for line in pip.stdout or ():
-            record.write(line)
-            if line.startswith("Collecting "):
-                seen = min(total, seen + 1)
-                console.progress(_("Getting packages: {seen} of {total}").format(seen=seen, total=total))
-            elif line.startswith("Installing collected packages"):
-                console.progress(_("Installing {total} packages").format(total=seen))
+        try:
+            for line in pip.stdout or ():
+                record.write(line)
+                if line.startswith("Collecting "):
+                    seen = min(total, seen + 1)
+                    console.progress(_("Getting packages: {seen} of {total}").format(seen=seen, total=total))
+                elif line.startswith("Installing collected packages"):
+                    console.progress(_("Installing {total} packages").format(total=seen))
+        except BaseException:
+            pip.send_signal(signal.SIGINT)
+            raise
     if pip.returncode:
         raise _failure(log.read_text(encoding="utf-8"), python.parent.parent, log)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from turno.launcher import probe
 from turno.launcher.children import FIRST_PAUSE, LONGEST_PAUSE, Child, cause
 from turno.launcher.cleanup import POSTGRES
-from turno.launcher.errors import LauncherError
+from turno.launcher.errors import LauncherError, sentence
 from turno.launcher.postgres import PrivatePostgres
 from turno.launcher.processes import children, identity_of
 from turno.launcher.say import Console, _, decimal
@@ -30,6 +30,7 @@ class Keeper:
         self._pause = FIRST_PAUSE
         self._database_due = 0.0
         self._forced = 0
+        self._unwritten = False  # whether the note on disk is older than what runs
 
     def note(self) -> None:
         """Write down who runs, so that the next start recognises what this one may leave."""
@@ -100,7 +101,7 @@ class Keeper:
 
     def tend(self) -> None:
         """One look at everything: say what ended, start what is due."""
-        changed = self._tend_database()
+        changed = self._tend_database() or self._unwritten
         for child in self.children:
             code = child.ended()
             if code is not None:
@@ -113,11 +114,30 @@ class Keeper:
                         words=child.last_words()[:200],
                     )
                 )
-            elif child.start_if_due():
+            elif self._started_again(child):
                 changed = True
                 self.console.done(_("{name} started again").format(name=child.name))
         if changed:
+            self._note_if_possible()
+
+    def _started_again(self, child: Child) -> bool:
+        try:
+            return child.start_if_due()
+        except OSError as error:  # its log can't be opened, or the system has no room for a process
+            child.put_off()
+            self.console.failed(sentence(error))
+            return False
+
+    def _note_if_possible(self) -> None:
+        """Write the note; a full disk must not end what runs, so it is tried again at the next look."""
+        try:
             self.note()
+        except OSError as error:
+            if not self._unwritten:
+                self.console.failed(sentence(error, self.note_path))
+            self._unwritten = True
+        else:
+            self._unwritten = False
 
     def _tend_database(self) -> bool:
         server = self.postgres
@@ -153,11 +173,12 @@ class Keeper:
             child.signal(signal.SIGTERM)
         while running := [child for child in group if child.running]:
             self.console.progress(text)
-            asked = self.signals.count - self._forced
+            asked, waited = self.signals.count - self._forced, time.monotonic() - began
+            hurry = asked > hurried and waited > LOOK  # two signals at once would arrive as one
             for child in running:
-                if asked >= 2 or time.monotonic() - began > child.grace:
+                if asked >= 2 or waited > child.grace:
                     child.signal(signal.SIGKILL)
-                elif asked > hurried:
+                elif hurry:
                     child.signal(signal.SIGTERM)
-            hurried = max(hurried, asked)
+            hurried = asked if hurry else hurried
             self.signals.wait(LOOK)

@@ -1,5 +1,6 @@
 """What the running web process says over HTTP."""
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -24,6 +25,8 @@ def request(address: str, path: str, *, key: str = "", body: object = None, time
             return error.code, _decoded(error.read())
     except urllib.error.URLError as error:
         raise ConnectionError(str(error.reason)) from error
+    except http.client.HTTPException as error:  # something else listens there, or the answer broke off
+        raise ConnectionError(str(error)) from error
 
 
 def ready(address: str) -> bool:

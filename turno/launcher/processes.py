@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,23 @@ def end(identity: Identity, steps: Sequence[tuple[signal.Signals, float]]) -> bo
     return not alive(identity)
 
 
+def tied(death_signal: signal.Signals) -> Callable[[], None] | None:
+    """Popen's `preexec_fn` for a child that gets this signal when this process dies (Linux; else None).
+
+    The kernel ties that to the thread that starts the child, so it is asked for only on the main thread.
+    """
+    if _libc is None or threading.current_thread() is not threading.main_thread():
+        return None
+    prctl, parent = _libc.prctl, os.getpid()
+
+    def die_with_parent() -> None:
+        prctl(PR_SET_PDEATHSIG, int(death_signal))
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+
+    return die_with_parent
+
+
 def spawn(
     argv: Sequence[str | Path],
     *,
@@ -101,18 +118,8 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, so that a terminal's Ctrl-C reaches the launcher alone.
 
-    When the launcher dies the child gets `death_signal` (Linux). The kernel ties that to the thread that
-    started the child, so it is asked for only on the main thread. `identity`: Popen's user and groups.
+    When the launcher dies the child gets `death_signal` (see `tied`). `identity`: Popen's user and groups.
     """
-    bound = _libc is not None and threading.current_thread() is threading.main_thread()
-    parent = os.getpid()
-
-    def die_with_parent() -> None:
-        if _libc is not None:
-            _libc.prctl(PR_SET_PDEATHSIG, int(death_signal))
-        if os.getppid() != parent:  # it died before the line above
-            os._exit(1)
-
     with log.open("ab") as output, warnings.catch_warnings():
         # Python warns of any code between fork and exec in a process with threads; the above takes no lock.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -124,6 +131,6 @@ def spawn(
             env=dict(env) if env is not None else None,
             cwd=cwd,
             start_new_session=True,
-            preexec_fn=die_with_parent if bound else None,  # noqa: PLW1509
+            preexec_fn=tied(death_signal),  # noqa: PLW1509
             **identity,
         )

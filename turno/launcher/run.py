@@ -8,7 +8,7 @@ from pathlib import Path
 
 from turno.launcher import database, ports, screen
 from turno.launcher.children import Child
-from turno.launcher.cleanup import end_leftovers
+from turno.launcher.cleanup import end_leftovers, leftovers
 from turno.launcher.config import Config
 from turno.launcher.errors import LauncherError
 from turno.launcher.keeper import Keeper
@@ -29,6 +29,8 @@ def start(project: Project, options: Options, console: Console, signals: Signals
     """Start, serve until somebody asks to stop, stop. Raises LauncherError when it does not come up."""
     began = time.monotonic()
     config = Config(project, port=options.port)
+    if leftovers(project):
+        console.progress(_("Stopping: running jobs get time to finish"))
     if left := end_leftovers(project):
         console.done(_("Ended what a killed start had left ({pids}).").format(pids=described(left)))
     check_port(config)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from io import TextIOWrapper
 from typing import TextIO
 
 from turno.launcher.paths import ROOT
@@ -48,6 +49,8 @@ class Console:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stdout
+        if isinstance(self.stream, TextIOWrapper) and self.stream.errors == "strict":
+            self.stream.reconfigure(errors="replace")  # an ASCII terminal shows less, but stops nothing
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         fancy = (self.stream.encoding or "").lower().replace("-", "") == "utf8"
         self.tick, self.cross, self.dots = ("✓", "✗", "…") if fancy else ("ok", "!!", "..")
@@ -57,8 +60,7 @@ class Console:
     def progress(self, text: str) -> None:
         """Say what is going on now; the next line replaces it where that is possible."""
         if self.live:
-            width = max(20, os.get_terminal_size(self.stream.fileno()).columns - 6)
-            self._write(f"\r\x1b[2K  {self.dots} {text[:width]}")
+            self._write(f"\r\x1b[2K  {self.dots} {text[: self._room()]}")
             self._open = True
         elif text != self._last[0] and time.monotonic() - self._last[1] >= QUIET_INTERVAL:
             self._write(f"  {self.dots} {text}\n")
@@ -75,6 +77,14 @@ class Console:
     def line(self, text: str = "") -> None:
         """A line as it is."""
         self._line(text)
+
+    def _room(self) -> int:
+        """How many characters a changing line has beside its sign, so that it never wraps."""
+        try:
+            columns = os.get_terminal_size(self.stream.fileno()).columns
+        except OSError:  # the terminal is gone
+            columns = 0
+        return max(1, (columns or 80) - 5)  # some terminals do not know their size and say 0
 
     def _line(self, text: str) -> None:
         self._write(("\r\x1b[2K" if self._open else "") + text + "\n")

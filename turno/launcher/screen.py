@@ -20,7 +20,7 @@ def welcome(console: Console, config: Config, workers: int, seconds: float) -> N
     console.line()
     rows = [
         (_("Address"), address),
-        (_("Key"), _("{key}  (in .env; for X-Turno-Key and to sign in)").format(key=key)),
+        (_("Key"), _("{key}  (in .env; for X-Turno-Key and to sign in)").format(key=key) if key else "-"),
         ("API", f"{address}/docs"),
         (_("Logs"), ".turno/logs"),
     ]
@@ -30,11 +30,9 @@ def welcome(console: Console, config: Config, workers: int, seconds: float) -> N
     console.line()
     console.line("  " + _("Try next:"))
     console.line("    scripts/demo.sh 60    # " + _("sends 60 jobs and follows them to their end"))
-    console.line(f"    curl -H 'X-Turno-Key: {key}' {address}/api/workers")
-    console.line(
-        f"    curl -H 'X-Turno-Key: {key}' -H 'Content-Type: application/json' \\\n"
-        f"         -d '{EXAMPLE}' {address}/api/jobs"
-    )
+    curl = f"    curl -H 'X-Turno-Key: {key}'" if key else "    curl"
+    console.line(f"{curl} {address}/api/workers")
+    console.line(f"{curl} -H 'Content-Type: application/json' \\\n         -d '{EXAMPLE}' {address}/api/jobs")
     console.line()
     console.line("  " + _("Ctrl-C stops everything. In another terminal: ./iniciar.sh --estado, ./iniciar.sh --parar"))
 

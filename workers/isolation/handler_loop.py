@@ -71,5 +71,5 @@ class _Run:
         self._loop.call_soon_threadsafe(self._loop.call_later, grace, self._cancel)
 
     def _cancel(self) -> None:
-        if not self._task.done():
+        if not self._execution.over:
             self._task.cancel()

@@ -15,7 +15,7 @@ from jobs.sections import parse_queues
 from jobs.speech import _
 from workers import logs
 from workers.startup import wait_for_database
-from workers.worker import Options, Worker, end_process
+from workers.worker import STOP_SIGNALS, Options, Worker, end_process
 
 
 def _checked(parse: Any) -> Any:
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         def note_signal(number: int, frame: FrameType | None) -> None:
             stopped.append(number)
 
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOP_SIGNALS:
             signal.signal(number, note_signal)
         if not wait_for_database(settings.reconnect_max, stop=lambda: bool(stopped)):
             return

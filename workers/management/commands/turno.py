@@ -1,6 +1,7 @@
 """manage.py turno: what an administrator asks of Turno. Parses arguments and calls one function."""
 
-from argparse import ArgumentParser
+import sys
+from argparse import SUPPRESS, ArgumentParser
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ class Command(BaseCommand):
         commands = parser.add_subparsers(dest="command", required=True)
         release = commands.add_parser("release", help=_("give back what a worker that has ended left running"))
         release.add_argument("worker", type=UUID, help=_("the worker's id"))
+        release.add_argument("--exit-code", type=int, default=0, help=SUPPRESS)  # what the worker itself ends with
 
     def handle(self, **options: Any) -> None:
         logs.configure()
@@ -27,3 +29,5 @@ class Command(BaseCommand):
         except NotProvenDead as error:
             raise CommandError(_("Nothing was released: %(reason)s.") % {"reason": error}) from None
         self.stdout.write(ngettext("%(count)d job returned.", "%(count)d jobs returned.", count) % {"count": count})
+        if options["exit_code"]:
+            sys.exit(options["exit_code"])

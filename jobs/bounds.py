@@ -1,0 +1,37 @@
+"""What the fields of a job may hold, once for every door: tables, settings, declarations, requests and the API."""
+
+import re
+
+TYPE_PATTERN = r"^[a-z0-9._-]{1,200}$"
+QUEUE_PATTERN = r"^[a-z0-9._-]{1,100}$"
+_TYPE, _QUEUE = re.compile(TYPE_PATTERN), re.compile(QUEUE_PATTERN)
+# Names that a broker keeps for what failed.
+RESERVED_QUEUE = "dead-letter"
+RESERVED_SUFFIX = "_error"
+
+PRIORITIES = (-10, 10)
+ATTEMPTS = (1, 100)
+KEY_LENGTH = 200
+ORIGIN_LENGTH = 200
+TAG_LENGTH = 100
+TAGS = 20
+REASON_LENGTH = 500
+LARGEST_BATCH = 1000
+# In seconds.
+LONGEST_DELAY = 10 * 366 * 86400
+LONGEST_TIMEOUT = 30 * 86400
+
+
+def is_type(name: object) -> bool:
+    """Whether a job type may be called this."""
+    return isinstance(name, str) and _TYPE.fullmatch(name) is not None
+
+
+def is_queue(name: object) -> bool:
+    """Whether a queue may be called this."""
+    return (
+        isinstance(name, str)
+        and _QUEUE.fullmatch(name) is not None
+        and name != RESERVED_QUEUE
+        and not name.endswith(RESERVED_SUFFIX)
+    )
