@@ -115,8 +115,11 @@ fi
 if [ "${#failed[@]}" -gt 0 ]; then
     say "Verificações que falharam: ${failed[*]}" "Checks that failed: ${failed[*]}"
 fi
+# Tests with real processes share the cores with them, and run one at a time.
+spread=()
+[ "$mode" != unit ] || spread=(-n 2 --dist worksteal)
 code=0
-.venv-test/bin/python -m pytest -m "$chosen" "$@" || code=$?
+.venv-test/bin/python -m pytest -m "$chosen" ${spread[@]+"${spread[@]}"} "$@" || code=$?
 if [ "$code" -eq 5 ] && [ "$mode" = longo ]; then
     code=0 # nothing is marked longo yet
 fi
