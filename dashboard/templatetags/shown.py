@@ -59,6 +59,12 @@ def job_state(job: dict[str, Any]) -> str:
 
 
 @register.filter
+def attempt(job: dict[str, Any]) -> int:
+    """Which attempt the job is at: those used, and the one that runs."""
+    return int(job["attempts_used"]) + (job["state"] == State.PROCESSING)
+
+
+@register.filter
 def clock(seconds: float | None) -> str:
     """A span as people read a stopwatch: 0:07, 12:40, 3:02:11."""
     if seconds is None:

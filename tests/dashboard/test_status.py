@@ -47,6 +47,12 @@ def test_workers_and_jobs_are_shown(browser):
     assert "boletos.gerar" in html
 
 
+def test_a_running_job_shows_the_attempt_that_runs(browser):
+    rows.make_job("Processing", attempts_used=1, max_attempts=3)
+    _, html = page(browser)
+    assert "2 / 3" in html
+
+
 def test_what_jobs_say_is_shown_literally(browser):
     evil = "<script>window.__x=1</script><img src=x onerror=window.__x=2>"
     rows.make_job("Failed", error_message=evil)
