@@ -7,7 +7,7 @@ the loser is a verb in a thread, on the engine's connection.
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -80,6 +80,9 @@ def rival() -> Iterator[psycopg.Connection]:
     try:
         yield connection
     finally:
+        # The server hears of a closed connection at its leisure; only a rollback that was answered has freed the rows.
+        with suppress(psycopg.Error):
+            connection.rollback()
         connection.close()
 
 
