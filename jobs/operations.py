@@ -27,10 +27,15 @@ REFUSALS: dict[tuple[str, str], Promise] = {
 }
 
 
+def missing(id_: UUID) -> NotFound:
+    """What is said of a job that is not there."""
+    return NotFound(_("There is no job %(id)s, or not any more.") % {"id": id_})
+
+
 def _settled(act: str, id_: UUID, verdicts: list[Verdict]) -> Verdict:
     verdict = verdicts[0]
     if verdict.problem == "not_found" or verdict.state is None:
-        raise NotFound(_("There is no job %(id)s, or not any more.") % {"id": id_})
+        raise missing(id_)
     if verdict.problem is not None:
         state = str(verdict.state)
         raise Conflict(str(REFUSALS[act, verdict.problem]) % {"state": state}, state=state, reason=verdict.problem)

@@ -15,3 +15,8 @@ def clean(value: object, limit: int, *, one_line: bool = False) -> str:
     if len(text) > limit:
         text = text[: limit - len(CUT)] + CUT
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def first_line(error: object) -> str:
+    """The first line of an error's text: PostgreSQL's further ones are details and hints."""
+    return str(error).split("\n", 1)[0]

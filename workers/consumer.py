@@ -115,15 +115,16 @@ class Consumer:
             return prepare(held, self.notes.dirty)
         except Exception as error:
             log.exception("job.not_prepared", extra={"job": str(held.claim.id)})
-            held.ended = True
-            ending = conclusion.failed(held.claim, error, RetryPolicy(), self._rng)
-            self._ends.settle(ending, lambda settled: self._settled(held, ending, settled))
+            self._end(held, conclusion.failed(held.claim, error, RetryPolicy(), self._rng))
             return None
 
     def _ended(self, execution: Execution, ending: Ending) -> None:
         """In the handler's thread: its end goes to the ledger."""
-        execution.held.ended = True
-        self._ends.settle(ending, lambda settled: self._settled(execution.held, ending, settled))
+        self._end(execution.held, ending)
+
+    def _end(self, held: Held, ending: Ending) -> None:
+        held.ended = True
+        self._ends.settle(ending, lambda settled: self._settled(held, ending, settled))
 
     def _settled(self, held: Held, ending: Ending, settled: Settled | None) -> None:
         """In the ledger's thread: the end is written, or known to be nobody's; None: it could not be written."""

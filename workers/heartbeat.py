@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jobs import presence, transitions
 from jobs.sections import Worker as WorkerSettings
+from jobs.text import first_line
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
 from workers.leases import Interrupt, LeaseBook
@@ -59,7 +60,7 @@ class Heartbeat(threading.Thread):
             except DATABASE_ERRORS as error:
                 pause = self._backoff.delay()
                 if self.connected:
-                    log.warning("database.away", extra={"part": self.name, "error": str(error).split("\n")[0]})
+                    log.warning("database.away", extra={"part": self.name, "error": first_line(error)})
                 self.connected = False
                 drop_connection()
             except Exception:

@@ -20,6 +20,7 @@ from jobs import transitions
 from jobs.ids import new_id
 from jobs.outcomes import Claim, Ending
 from jobs.presence import Presence
+from jobs.text import first_line
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
 from workers.leases import Held, LeaseBook
@@ -87,7 +88,7 @@ class Ledger(threading.Thread, ABC):
 
     def _away(self, error: Exception) -> None:
         if self.connected:
-            log.warning("database.away", extra={"ledger": self.name, "error": str(error).split("\n", 1)[0]})
+            log.warning("database.away", extra={"ledger": self.name, "error": first_line(error)})
         self.connected = False
         drop_connection()
 

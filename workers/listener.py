@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from django.db import connections
 
+from jobs.text import first_line
 from jobs.transitions import CONTROL, DUE, WORK
 from workers.connections import Backoff
 
@@ -54,7 +55,7 @@ class Listener:
                 await self._listen()
             except (psycopg.Error, OSError) as error:
                 if self.connected:
-                    log.warning("listen.lost", extra={"error": str(error).split("\n")[0]})
+                    log.warning("listen.lost", extra={"error": first_line(error)})
             self.connected = False
             await asyncio.sleep(self._backoff.delay())
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from jobs.text import first_line
 from workers.connections import DATABASE_ERRORS, drop_connection
 
 log = logging.getLogger(__name__)
@@ -62,9 +63,7 @@ class Service:
                 self.failures += 1
                 pause = min(5.0, 0.2 * 2 ** min(self.failures, 6))
                 if self.failures == 1:
-                    log.warning(
-                        "service.database_away", extra={"service": self.name, "error": str(error).split("\n")[0]}
-                    )
+                    log.warning("service.database_away", extra={"service": self.name, "error": first_line(error)})
             except Exception:
                 self.failures += 1
                 pause = min(60.0, 1.0 * 2 ** min(self.failures, 6))

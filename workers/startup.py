@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db import Error, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from jobs.text import first_line
 from workers.connections import ENGINE, Backoff, drop_connection
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ def _problem() -> str | None:
         executor = MigrationExecutor(connections[ENGINE])
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes("jobs"))
     except Error as error:
-        return f"the database does not answer: {str(error).split(chr(10), 1)[0]}"
+        return f"the database does not answer: {first_line(error)}"
     finally:
         drop_connection()
     return f"migrations are missing ({len(missing)}): run manage.py migrate" if missing else None

@@ -4,13 +4,12 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from ninja import Query, Router
 from ninja.params import functions as params
 from ninja.responses import Status
 
-from jobs import queries
+from jobs import operations, queries
 from jobs.api import shapes
 from jobs.api.openapi import BODY, COMMON, CONFLICT, MISSING, PROBLEM
 from jobs.api.queryparams import refuse_strange
@@ -18,7 +17,6 @@ from jobs.api.schemas_in import BatchIn, JobIn, JobsQuery, LogsQuery
 from jobs.api.schemas_out import BatchOut, EnqueuedOut, JobDetailOut, LogsOut, PageOut
 from jobs.bounds import KEY_LENGTH
 from jobs.enqueue import Enqueued, JobRequest, enqueue, enqueue_many
-from jobs.errors import NotFound
 
 router = Router(tags=["jobs"])
 
@@ -106,11 +104,6 @@ def list_jobs(request: HttpRequest, filters: Query[JobsQuery]) -> dict[str, Any]
     }
 
 
-def missing(id_: UUID) -> NotFound:
-    """What is said of a job that is not there."""
-    return NotFound(_("There is no job %(id)s, or not any more.") % {"id": id_})
-
-
 @router.get(
     "/{id}",
     response={200: JobDetailOut, **COMMON, **MISSING},
@@ -120,7 +113,7 @@ def missing(id_: UUID) -> NotFound:
 def get_job(request: HttpRequest, id: UUID) -> dict[str, Any]:
     found = queries.detail(id)
     if found is None:
-        raise missing(id)
+        raise operations.missing(id)
     return shapes.detail(found)
 
 
@@ -134,5 +127,5 @@ def get_logs(request: HttpRequest, id: UUID, lines: Query[LogsQuery]) -> dict[st
     refuse_strange(request, LogsQuery)
     found = queries.logs(id, after=lines.after, execution=lines.execution, limit=lines.limit)
     if found is None:
-        raise missing(id)
+        raise operations.missing(id)
     return {"items": found.items, "next_after": found.next_after}

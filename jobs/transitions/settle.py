@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
 from jobs.states import FailureKind, Outcome, Reason, State
+from jobs.text import clean, first_line
 from jobs.transitions.finish import Finished, finish
 from jobs.transitions.notes import write_logs
 from jobs.transitions.sql import fetch, in_transaction, refused
@@ -78,7 +79,7 @@ def _halving(endings: list[Ending], worker_id: UUID, using: str) -> list[list[Se
 
 def unstored(ending: Ending, error: Exception) -> Ending:
     """The same end without anything that may have kept it from being stored: Failed, with a text of our own."""
-    text = str(error).split("\n", 1)[0].replace("\x00", "").encode(errors="replace").decode()[:300]
+    text = clean(first_line(error), 300)
     return replace(
         ending,
         to=State.FAILED,

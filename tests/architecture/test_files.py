@@ -47,7 +47,7 @@ def test_a_path_of_one_machine_would_be_seen(line):
 
 
 @pytest.mark.parametrize(
-    "line", ["$HOME/.local", "https://example.org/home/page", "~/root/x", "/api/root/1", "a/home/b"]
+    "line", ["$HOME/.local", "https://example.org/home/page", "~/Users/x", "/api/Users/1", "a/home/b"]
 )
 def test_other_paths_are_none_of_one_machine(line):
     assert not MACHINE_PATH.search(line)
