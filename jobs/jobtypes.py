@@ -42,6 +42,7 @@ class JobType:
     backoff_cap: float | None = None
     at_most_once: bool = False
     private_output: bool = False
+    fresh: bool = False
 
     @property
     def description(self) -> str:
@@ -105,6 +106,7 @@ def declare(
     isolation: Isolation | None,
     at_most_once: bool,
     private_output: bool,
+    fresh: bool,
 ) -> JobType:
     """A checked JobType. Raises RegistrationError naming the handler, the option and what was expected."""
     check = _Checks(signatures.place(target))
@@ -127,18 +129,21 @@ def declare(
     )
     check.flag("at_most_once", at_most_once)
     check.flag("private_output", private_output)
+    check.flag("fresh", fresh)
     check.that(
         not at_most_once or max_attempts in {None, 1},
         "max_attempts",
         max_attempts,
         "1, since at_most_once is set",
     )
+    where = check.isolation(isolation, signature.is_async)
+    check.that(not fresh or where == "process", "fresh", fresh, 'False, since only isolation="process" has it')
     return JobType(
         name=name,
         target=target,
         module=target.__module__,
         summary=_summary(target),
-        isolation=check.isolation(isolation, signature.is_async),
+        isolation=where,
         is_class=signature.is_class,
         is_async=signature.is_async,
         takes_payload=signature.takes_payload,
@@ -148,6 +153,7 @@ def declare(
         max_attempts=max_attempts,
         at_most_once=at_most_once,
         private_output=private_output,
+        fresh=fresh,
         **seconds,
     )
 

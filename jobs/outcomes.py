@@ -49,7 +49,8 @@ class Ending:
     """How an execution ended and what the job becomes, decided by the worker and written by `settle`.
 
     `result` is JSON text or None; `delay` (seconds) and `waiting_for` are set when `to` is Scheduled; `duration` is in
-    seconds, measured by the worker on its own monotonic clock.
+    seconds, measured by the worker on its own monotonic clock. `lost` says that the process which ran the job was lost:
+    it adds to the job's lost_count. `exit_code`, `signal` and `peak_memory` (bytes) are those of a process of its own.
     """
 
     id: UUID
@@ -68,6 +69,10 @@ class Ending:
     stage: str | None = None
     tries: int = 1
     logs: tuple["LogLine", ...] = field(default=())
+    lost: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+    peak_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

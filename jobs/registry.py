@@ -162,6 +162,7 @@ def job_type(
     isolation: Isolation | None = None,
     at_most_once: bool = False,
     private_output: bool = False,
+    fresh: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare the handler of a job type; the function or class itself stays as it is.
 
@@ -170,9 +171,11 @@ def job_type(
     describes the type.
 
     Durations are seconds or text such as "10 min". What is not declared comes from `resilience` in the
-    configuration, which by type also overrides what is declared. `isolation`: "async" for coroutines,
-    "process" (default) or "thread" for plain functions. `at_most_once`: once claimed, never repeated by the
-    engine. `private_output`: API and screens show the class and message of its errors only.
+    configuration, which by type also overrides what is declared. `isolation`: "async" for coroutines; for plain
+    functions "process" (default: a warm child process, ended with everything it started when its time is over) or
+    "thread" (tiny jobs: a thread can't be killed). `fresh`: a new child process for each execution. `at_most_once`:
+    once claimed, never repeated by the engine. `private_output`: API and screens show the class and message of its
+    errors only.
 
     Raises RegistrationError, a TypeError, naming the handler and what was expected.
     """
@@ -194,6 +197,7 @@ def job_type(
             isolation=isolation,
             at_most_once=at_most_once,
             private_output=private_output,
+            fresh=fresh,
         )
         catalogue.register(declared)
         setattr(target, MARK, declared)

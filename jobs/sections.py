@@ -146,7 +146,7 @@ class Messaging(Section):
 
 
 class Worker(Section):
-    """One worker process."""
+    """One worker process. `child_max_memory` is in bytes; `run_dir`: where live workers lock a file (empty: found)."""
 
     queues: Queues = "default:4,critical:2,reports:2"
     lease_duration: Annotated[Duration, Field(ge=1)] = 60.0
@@ -160,6 +160,12 @@ class Worker(Section):
     leadership_lease: Annotated[Duration, Field(ge=1)] = 15.0
     reconnect_max: Annotated[Duration, Field(ge=0.1)] = 5.0
     batch_size: Count = Field(100, ge=1, le=500)
+    kill_grace: Annotated[Duration, Field(le=60)] = 1.0
+    child_max_jobs: Count = Field(1000, ge=1, le=1_000_000)
+    child_max_memory: Count = Field(512 * 1024**2, ge=32 * 1024**2)
+    child_idle: Positive = 60.0
+    import_timeout: Positive = 60.0
+    run_dir: str = ""
 
     @model_validator(mode="after")
     def _in_time(self) -> Self:
