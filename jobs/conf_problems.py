@@ -14,8 +14,8 @@ from jobs.conf_sources import PREFIX, Sources, variable
 from jobs.sections import is_secret
 from jobs.speech import _, gettext_noop
 
-# Variables that are ours and are not settings: the files' names, the role of the process, the tests' servers.
-RESERVED = {"TURNO_CONFIG", "TURNO_PROCESS", "TURNO_LANG"}
+# Variables that are ours and are not settings: the files' names, what a process is told of itself, the tests' servers.
+RESERVED = {"TURNO_CONFIG", "TURNO_PROCESS", "TURNO_LANG", "TURNO_WORKER_ID", "TURNO_SUPERVISOR_FD"}
 RESERVED_PREFIXES = ("TURNO_TEST_",)
 
 

@@ -32,6 +32,21 @@ WITH silent AS (
 )
 UPDATE turno.workers AS w SET state = 'Offline', stopped_at = now() FROM silent WHERE w.id = silent.id
 """
+# Whoever owns Processing jobs though Offline was found silent, or ended without giving them back.
+NEIGHBOURS = """
+WITH near AS (
+    SELECT * FROM turno.workers
+    WHERE state <> 'Offline' AND boot_id = %(boot_id)s AND pid_namespace = %(pid_namespace)s
+    UNION ALL
+    SELECT * FROM turno.workers
+    WHERE state = 'Offline' AND boot_id = %(boot_id)s AND pid_namespace = %(pid_namespace)s
+      AND id IN (SELECT worker_id FROM turno.jobs WHERE state = 'Processing')
+)
+SELECT id, name, pid, pid_started,
+       state = 'Online' OR GREATEST(seen_at, stopped_at) < now() - %(ending_for)s::float8 * interval '1 second'
+FROM near ORDER BY id
+"""
+KNOWN = "SELECT id FROM turno.workers WHERE id = ANY(%(ids)s::uuid[])"
 FORGET = """
 DELETE FROM turno.workers
 WHERE state = 'Offline' AND COALESCE(stopped_at, seen_at) < now() - %(age)s::float8 * interval '1 second'
@@ -57,6 +72,20 @@ class Presence:
     def label(self) -> dict[str, Any]:
         """What a claim copies onto the job, for people."""
         return {"name": self.name, "host": self.host, "pid": self.pid, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A worker that registered from the same boot and pid namespace, and is not known to be done.
+
+    `due` False: it was ending in order a moment ago, and what it left is still its supervisor's to give back.
+    """
+
+    id: UUID
+    name: str
+    pid: int
+    pid_started: str
+    due: bool
 
 
 def beat(
@@ -100,3 +129,21 @@ def forget(*, offline_for: float, using: str = "default") -> int:
     with connections[using].cursor() as cursor:
         cursor.execute(FORGET, {"age": float(offline_for)})
         return cursor.rowcount
+
+
+def neighbours(boot_id: str, pid_namespace: str, *, ending_for: float, using: str = "default") -> list[Neighbour]:
+    """The workers of this boot and pid namespace that are not Offline, or own running jobs all the same.
+
+    One that is ending, or did, is due `ending_for` seconds after its last sign of life.
+    """
+    params = {"boot_id": boot_id, "pid_namespace": pid_namespace, "ending_for": float(ending_for)}
+    with connections[using].cursor() as cursor:
+        cursor.execute(NEIGHBOURS, params)
+        return [Neighbour(*row) for row in cursor.fetchall()]
+
+
+def known(ids: Sequence[UUID], *, using: str = "default") -> set[UUID]:
+    """Those of `ids` that are registered, Offline or not."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(KNOWN, {"ids": list(ids)})
+        return {id_ for (id_,) in cursor.fetchall()}

@@ -5,15 +5,15 @@ from random import Random
 
 from jobs import presence, transitions, upkeep
 from jobs.conf import conf
-from jobs.policy import policy
-from jobs.registry import catalogue
-from jobs.retry import RetryPolicy
 from jobs.states import State
 from workers.connections import ENGINE
+from workers.neighbours import sweep_run_files, take_back_neighbours
+from workers.policies import retry_policy
 from workers.service import Service
 
 log = logging.getLogger(__name__)
 LOCKED = 0.05  # seconds
+RUN_FILES = 600.0  # seconds between two looks for lock files that nobody needs
 _rng = Random()  # noqa: S311  (jitter)
 
 
@@ -31,21 +31,13 @@ def until_next_due() -> float:
     return interval if nearest is None else min(interval, max(0.005, nearest))
 
 
-def _retry_policy(type_name: str) -> RetryPolicy:
-    try:
-        return policy(catalogue.get(type_name) or type_name).retry
-    except Exception:  # one type's trouble must not stop the recovery of all
-        log.exception("recovery.no_policy", extra={"type": type_name})
-        return RetryPolicy()
-
-
 def recover() -> int:
     """End the executions whose lease ended: WorkerLost, and what the retry rule says."""
     settings = conf()
     found = transitions.expire(
         grace=settings.recovery.lease_grace_period,
         limit=settings.recovery.batch_size,
-        policy_of=_retry_policy,
+        policy_of=retry_policy,
         lost_limit=settings.resilience.lost_limit,
         rng=_rng,
         using=ENGINE,
@@ -87,5 +79,8 @@ def services() -> dict[str, Service]:
         Service("recovery", recover, interval=settings.recovery.interval, batch=settings.recovery.batch_size),
         Service("presence", sweep_workers, interval=settings.worker.silent_after),
         Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
+        # Each machine has its own: no leader elsewhere can see what has died here.
+        Service("neighbours", take_back_neighbours, interval=settings.worker.heartbeat_interval, exclusive=False),
+        Service("run files", sweep_run_files, interval=RUN_FILES, exclusive=False),
     ]
     return {service.name: service for service in made}

@@ -7,6 +7,7 @@ throughout; every multi-row write locks jobs by id.
 from jobs.transitions.claim import claim, claim_next
 from jobs.transitions.expire import expire
 from jobs.transitions.finish import Finished
+from jobs.transitions.losses import Losable, lost_ending
 from jobs.transitions.notes import Note, note
 from jobs.transitions.people import cancel, delete, requeue, run_now
 from jobs.transitions.promote import next_due, promote
@@ -14,12 +15,14 @@ from jobs.transitions.purge import purge
 from jobs.transitions.renew import Renewal, cancels, renew, strays
 from jobs.transitions.settle import Settled, release, returned, settle, unstored
 from jobs.transitions.sql import CONTROL, DUE, WORK
+from jobs.transitions.take_back import take_back
 
 __all__ = [
     "CONTROL",
     "DUE",
     "WORK",
     "Finished",
+    "Losable",
     "Note",
     "Renewal",
     "Settled",
@@ -29,6 +32,7 @@ __all__ = [
     "claim_next",
     "delete",
     "expire",
+    "lost_ending",
     "next_due",
     "note",
     "promote",
@@ -40,5 +44,6 @@ __all__ = [
     "run_now",
     "settle",
     "strays",
+    "take_back",
     "unstored",
 ]

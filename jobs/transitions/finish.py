@@ -1,10 +1,11 @@
 """The end of executions, one statement for a batch: job, attempt, time line, dead letter and metrics.
 
-`settle`, `release` and `expire` decide; this writes, and only where the fence still holds. A pending cancel request
-turns every exit but Succeeded into Cancelled, here, on the locked row.
+`settle`, `release`, `expire` and `take_back` decide; this writes, and only where the fence still holds. A pending
+cancel request turns every exit but Succeeded into Cancelled, here, on the locked row.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -38,6 +39,9 @@ COLUMNS = {
     "progress": "int",
     "stage": "text",
     "tries": "int",
+    "exit_code": "int",
+    "signal": "int",
+    "peak_memory": "bigint",
     "letter_id": "uuid",
 }
 HISTOGRAM = ", ".join(f"count(*) FILTER (WHERE bucket = {n})::int" for n in range(len(BUCKETS) + 1))
@@ -84,11 +88,12 @@ WITH locked AS MATERIALIZED (
 ), attempts AS (
     INSERT INTO turno.job_attempts (job_id, ordinal, attempt, tries, counted, dispatch_id, worker_id, worker_name,
         worker_host, worker_pid, worker_version, slot, started_at, ended_at, duration, outcome, error_type,
-        error_message, stack)
+        error_message, stack, exit_code, signal, peak_memory)
     SELECT id, executions, LEAST(max_attempts, attempts_used + 1), tries, counted, dispatch_id, worker_id,
         worker_label->>'name', worker_label->>'host', (worker_label->>'pid')::int, worker_label->>'version', slot,
         claimed_at, GREATEST(now(), claimed_at), duration,
-        CASE WHEN cancelled AND lost = 0 THEN 'Cancelled' ELSE outcome END, error_type, error_message, stack
+        CASE WHEN cancelled AND lost = 0 THEN 'Cancelled' ELSE outcome END, error_type, error_message, stack,
+        exit_code, signal, peak_memory
     FROM ended
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, detail, worker_id, actor, execution)
@@ -142,20 +147,20 @@ def seconds(measured: float | None) -> float | None:
     return float(measured) if measured is not None and math.isfinite(measured) and measured >= 0 else None
 
 
-def finish(cursor: CursorWrapper, endings: list[tuple[UUID, Ending, bool]]) -> list[Finished]:
-    """Write the ends of executions, each as (worker that owned it, ending, lost); wakes the queues it enqueued to.
+def finish(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]]) -> list[Finished]:
+    """Write the ends of executions, each as (worker that owned it, ending); wakes the queues it enqueued to.
 
     Returns those whose fence held; the others were changed by nobody here.
     """
     rows = []
-    for worker_id, e, lost in endings:
+    for worker_id, e in endings:
         error = e.error
         rows.append((
-            e.id, e.dispatch_id, worker_id, str(e.to), str(e.outcome), str(e.reason), e.counted, int(lost),
+            e.id, e.dispatch_id, worker_id, str(e.to), str(e.outcome), str(e.reason), e.counted, int(e.lost),
             None if e.delay is None else float(e.delay), str(e.waiting_for) if e.waiting_for else None, e.result,
             error.type if error else None, error.message if error else None, error.stack if error else None,
             error.fingerprint if error else None, str(e.failure_kind) if e.failure_kind else None,
-            seconds(e.duration), e.progress, e.stage, e.tries,
+            seconds(e.duration), e.progress, e.stage, e.tries, e.exit_code, e.signal, e.peak_memory,
             new_id() if e.to is State.FAILED else None,
         ))  # fmt: skip
     found = [
@@ -163,7 +168,7 @@ def finish(cursor: CursorWrapper, endings: list[tuple[UUID, Ending, bool]]) -> l
         for id_, token, state, queue, execution in fetch(cursor, FINISH, arrays(COLUMNS, rows))
     ]
     notify(cursor, WORK, (f.queue for f in found if f.state is State.ENQUEUED))
-    soon = {e.dispatch_id for _, e, _ in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
+    soon = {e.dispatch_id for _, e in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
     if any(f.state is State.SCHEDULED and f.dispatch_id in soon for f in found):
         notify(cursor, DUE, [""])
     return found

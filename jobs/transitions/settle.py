@@ -16,24 +16,26 @@ from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
 from jobs.states import FailureKind, Outcome, Reason, State
 from jobs.text import clean, first_line
-from jobs.transitions.finish import Finished, finish
+from jobs.transitions.finish import Finished, finish, seconds
 from jobs.transitions.notes import write_logs
 from jobs.transitions.sql import fetch, in_transaction, refused
 
 log = logging.getLogger(__name__)
 
-# Who finds no row to end looks here: my own end (the answer to my COMMIT was lost), or recovery's WorkerLost.
+# Who finds no row to end looks here: my own end (the answer to my COMMIT was lost), or recovery's WorkerLost. A worker
+# that lost a child process writes WorkerLost itself: its ends have a duration, those that others wrote have none.
 OWN_END = """
 SELECT a.dispatch_id, c.to_state
 FROM turno.job_attempts AS a
 JOIN turno.job_state_changes AS c
   ON c.job_id = a.job_id AND c.execution = a.ordinal AND c.from_state = 'Processing'
-WHERE a.dispatch_id = ANY(%(tokens)s::uuid[]) AND a.worker_id = %(worker_id)s::uuid AND a.outcome <> 'WorkerLost'
+WHERE a.dispatch_id = ANY(%(tokens)s::uuid[]) AND a.worker_id = %(worker_id)s::uuid
+  AND (a.outcome <> 'WorkerLost' OR a.duration IS NOT NULL)
 """
 DISCARD = """
 UPDATE turno.job_attempts SET discarded_at = now()
 WHERE dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid AND outcome = 'WorkerLost'
-  AND discarded_at IS NULL
+  AND duration IS NULL AND discarded_at IS NULL
 """
 
 
@@ -93,12 +95,21 @@ def unstored(ending: Ending, error: Exception) -> Ending:
         progress=None,
         logs=(),
         tries=1,
+        lost=False,
+        exit_code=None,
+        signal=None,
+        peak_memory=None,
         error=ErrorInfo("ResultError", _("The result could not be stored: %(reason)s") % {"reason": text}),
     )
 
 
+def _measured(ending: Ending) -> Ending:
+    """An owner's end of a lost process always has a duration: OWN_END knows it by that."""
+    return replace(ending, duration=0.0) if ending.lost and seconds(ending.duration) is None else ending
+
+
 def _settle(cursor: CursorWrapper, endings: Sequence[Ending], worker_id: UUID) -> list[Settled]:
-    written = finish(cursor, [(worker_id, ending, False) for ending in endings])
+    written = finish(cursor, [(worker_id, _measured(ending)) for ending in endings])
     executions = {done.dispatch_id: done.execution for done in written}
     write_logs(
         cursor,
@@ -157,6 +168,6 @@ def release(
     def work(cursor: CursorWrapper) -> list[Finished]:
         left = fetch(cursor, LEFT, params)
         endings = [returned(i, t, type_name=name, at_most_once=once and started) for i, t, name, once in left]
-        return finish(cursor, [(worker_id, ending, False) for ending in endings]) if endings else []
+        return finish(cursor, [(worker_id, ending) for ending in endings]) if endings else []
 
     return in_transaction(using, work)

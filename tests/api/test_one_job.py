@@ -43,6 +43,16 @@ def test_attempts_stand_in_order_with_their_worker_and_error(api):
     assert (second["worker"]["name"], second["error_type"], second["duration"]) == ("worker-1", "ValueError", 1.5)
 
 
+def test_an_attempt_shows_what_became_of_its_own_process(api):
+    made = rows.make_job("Failed")
+    attempt(made, 1, outcome="WorkerLost", signal=9, peak_memory=5 << 30, discarded_at=None)
+    attempt(made, 2, exit_code=3)
+    attempt(made, 3)
+    found = api.get(f"/api/jobs/{made.id}").json["attempts"]
+    died = [(one["exit_code"], one["signal"], one["peak_memory"]) for one in found]
+    assert died == [(None, 9, 5 << 30), (3, None, None), (None, None, None)]
+
+
 def test_instants_are_iso_8601_with_an_offset(api):
     job = api.get(f"/api/jobs/{api.enqueue()}").json
     assert job["created_at"].endswith("Z")

@@ -82,6 +82,9 @@ def missing() -> Case:
     return Case("missing", Fence.RIGHT, Made(uuid4(), uuid4(), CALLER, "no-queue", "test.echo"))
 
 
+Death = tuple[int | None, int | None, int | None]  # exit code, signal, peak memory of a process of its own
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a verb does to a job. `to` None: the row changes and its state does not. `gone`: the row is deleted."""
@@ -92,6 +95,7 @@ class Change:
     counted: int = 0
     lost: int = 0
     duration: float | None = None
+    died: Death = (None, None, None)
     letter: bool = False
     asks: bool = False
     gone: bool = False
@@ -100,6 +104,7 @@ class Change:
 ERROR = ErrorInfo("ValueError", "no such file", "Traceback …", "cause-1")
 DURATION = 0.3  # seconds: the bucket that ends at 0.5
 BUCKET = 5
+DIED: Death = (None, 9, 3 << 32)
 
 
 def ending(case: Case, to: State, **fields: Any) -> Ending:
@@ -124,6 +129,14 @@ def snooze(case: Case) -> Ending:
     return ending(case, State.SCHEDULED, counted=False, error=None, **fields)
 
 
+def child_lost(case: Case) -> Ending:
+    """The worker is alive, and the child process that ran the job is not."""
+    fields = {"outcome": Outcome.WORKER_LOST, "reason": Reason.WORKER_LOST, "lost": True, "error": ERROR}
+    exit_code, signal, peak_memory = DIED
+    fields |= {"exit_code": exit_code, "signal": signal, "peak_memory": peak_memory}
+    return ending(case, State.ENQUEUED, counted=True, **fields)
+
+
 Cases = Sequence[Case]
 Answer = dict[UUID, State | None]  # by job: what the verb says that the job is now; None or absent: not touched
 
@@ -141,11 +154,17 @@ def claimant() -> dict[str, Any]:
     return {"worker_id": CALLER, "claim_id": uuid4(), "label": {"name": "w", "pid": 7}, "lease": 60}
 
 
+LOSING: dict[str, Any] = {"limit": 100, "policy_of": lambda _: RetryPolicy(), "lost_limit": 3}
+
+
 def lose(using: str, **options: Any) -> list[transitions.Finished]:
     """Recovery with a grace of 15 s and the default policy."""
-    policy = RetryPolicy()
-    own: dict[str, Any] = {"grace": 15, "limit": 100, "policy_of": lambda _: policy, "lost_limit": 3}
-    return transitions.expire(**(own | {"rng": Random(1)} | options), using=using)
+    return transitions.expire(**(LOSING | {"grace": 15, "rng": Random(1)} | options), using=using)
+
+
+def take_back(using: str, worker_id: UUID = CALLER, **options: Any) -> list[transitions.Finished]:
+    """The take-back of what the worker CALLER holds, with the default policy."""
+    return transitions.take_back(worker_id, **(LOSING | {"rng": Random(1)} | options), using=using)
 
 
 def _by_token(cases: Cases, tokens: Iterable[UUID]) -> Answer:
@@ -217,6 +236,7 @@ def _purge(cases: Cases, using: str) -> Answer:
     return {}
 
 
+TAKEN = (Fence.RIGHT, Fence.WORKER)  # it names no token
 VERBS: dict[str, Verb] = {
     "claim": Verb(_claim, (Fence.RIGHT, Fence.TOKEN)),
     "claim_next": Verb(_claim_next),
@@ -228,8 +248,10 @@ VERBS: dict[str, Verb] = {
     "settle snooze": _settling(snooze),
     "settle Enqueued": _settling(lambda c: ending(c, State.ENQUEUED)),
     "settle Cancelled": _settling(lambda c: ending(c, State.CANCELLED)),
+    "settle lost": _settling(child_lost),
     "release": Verb(_release, tuple(Fence)),
     "expire": Verb(lambda cases, using: {done.id: done.state for done in lose(using)}),
+    "take_back": Verb(lambda cases, using: {done.id: done.state for done in take_back(using)}, TAKEN),
     "promote": Verb(_promote),
     "cancel": _by_person(transitions.cancel, actor="rui", reason="late"),
     "requeue": _by_person(transitions.requeue, actor="rui"),
@@ -265,13 +287,14 @@ SETTLED = {
     "settle snooze": C(State.SCHEDULED, Reason.SNOOZED, Outcome.SNOOZED, duration=T),
     "settle Enqueued": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.INTERRUPTED, duration=T),
     "settle Cancelled": C(State.CANCELLED, Reason.CANCELLED, Outcome.CANCELLED, counted=1, duration=T),
+    "settle lost": C(State.ENQUEUED, Reason.WORKER_LOST, Outcome.WORKER_LOST, counted=1, lost=1, duration=T, died=DIED),
     "release": C(State.ENQUEUED, Reason.RELEASED, Outcome.INTERRUPTED),
+    "take_back": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.WORKER_LOST, counted=1, lost=1),
 }
 for _owned in OWNED:
     LEGAL["renew", _owned] = LEGAL["note", _owned] = C()
     for _verb, _change in SETTLED.items():
         if "cancel asked" in _owned and _change.to is not State.SUCCEEDED:
-            _change = replace(
-                _change, to=State.CANCELLED, reason=Reason.CANCELLED, outcome=Outcome.CANCELLED, letter=False
-            )
+            outcome = _change.outcome if _change.lost else Outcome.CANCELLED
+            _change = replace(_change, to=State.CANCELLED, reason=Reason.CANCELLED, outcome=outcome, letter=False)
         LEGAL[_verb, _owned] = _change

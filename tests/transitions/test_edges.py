@@ -131,6 +131,7 @@ def assert_attempt(was, attempt, step, change: Change):
     assert {key: attempt[key] for key in names} == names
     assert (attempt["slot"], attempt["started_at"]) == (was["slot"], was["claimed_at"])
     assert attempt["duration"] == change.duration
+    assert (attempt["exit_code"], attempt["signal"], attempt["peak_memory"]) == change.died
     assert attempt["discarded_at"] is None
     assert (step["worker_id"], step["execution"]) == (was["worker_id"], was["executions"])
     asked = was["cancel_requested_at"] is not None and change.to is State.CANCELLED

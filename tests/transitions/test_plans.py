@@ -23,6 +23,7 @@ from jobs.transitions.purge import PURGE
 from jobs.transitions.renew import CANCELS, MINE, RENEW, STILL_MINE
 from jobs.transitions.settle import DISCARD, LEFT, OWN_END
 from jobs.transitions.sql import arrays
+from jobs.transitions.take_back import TAKE_BACK
 from tests.database.explain import Plan, indexes_used, tables_scanned
 from tests.transitions.edges import CALLER, Case, Fence, claimant, ending
 from tests.transitions.rows import Made, Sql, ahead, execute, make_jobs
@@ -84,6 +85,7 @@ STATEMENTS = {
     "promote": (PROMOTE, {"limit": 200}, {"jobs_due_order", "jobs_pkey"}),
     "next_due": (NEXT_DUE, {}, {"jobs_due_order"}),
     "expire": (EXPIRED, {"grace": 15.0, "limit": 200}, {"jobs_lease_order"}),
+    "take_back": (TAKE_BACK, {"worker_id": CALLER, "limit": 200}, {"jobs_of_worker"}),
     "strays": (MINE, {"worker_id": CALLER, "known": IDS}, {"jobs_of_worker"}),
     "cancels": (CANCELS, {"worker_id": CALLER}, {"jobs_of_worker"}),
     "renew": (RENEW, FENCE | {"lease": 60.0}, {RUNNING}),

@@ -1,0 +1,149 @@
+"""The one rule of a loss: the execution is charged, the loss is counted, and the retry rule says what the job becomes.
+
+Used for workers that stopped answering (expire), for workers that are proven dead (take_back), and by a worker whose
+own child process was lost with a job (its end goes through `settle`, as every end of an owner).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from django.db.backends.utils import CursorWrapper
+
+from jobs.fingerprint import fingerprint
+from jobs.outcomes import Ending, ErrorInfo
+from jobs.retry import Again, Retry, RetryPolicy, after_loss
+from jobs.states import FailureKind, Outcome, Reason, State, Waiting
+from jobs.transitions.finish import Finished, finish
+from jobs.transitions.sql import fetch, refused
+
+log = logging.getLogger(__name__)
+PolicyOf = Callable[[str], RetryPolicy]
+
+
+class Losable(Protocol):
+    """What the rule looks at: a `Claim` has it, and so has a row of `LOST`."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def dispatch_id(self) -> UUID: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def attempts_used(self) -> int: ...
+    @property
+    def max_attempts(self) -> int: ...
+    @property
+    def lost_count(self) -> int: ...
+    @property
+    def at_most_once(self) -> bool: ...
+
+
+class LostRow(NamedTuple):
+    """A Processing job without its owner, as LOST selects it; `worker` is the name that people know."""
+
+    id: UUID
+    dispatch_id: UUID
+    worker_id: UUID
+    type: str
+    attempts_used: int
+    max_attempts: int
+    lost_count: int
+    at_most_once: bool
+    worker: str
+
+
+LOST = """
+SELECT id, dispatch_id, worker_id, type, attempts_used, max_attempts, lost_count, at_most_once,
+       COALESCE(worker_label->>'name', worker_id::text)
+FROM turno.jobs
+"""
+
+
+def lost_ending(
+    lost: Losable,
+    *,
+    text: str,
+    policy: RetryPolicy,
+    lost_limit: int,
+    rng: Random,
+    exit_code: int | None = None,
+    signal: int | None = None,
+    peak_memory: int | None = None,
+    at_once: Reason = Reason.WORKER_LOST,
+) -> Ending:
+    """How an execution ends whose process was lost: WorkerLost, charged, counted as a loss.
+
+    `lost` says how often the job was tried and lost before; its own `max_attempts` wins over the policy's. `text` is
+    the error for people. The first loss returns the job to its queue (with the reason `at_once`), later ones wait,
+    and at whichever limit comes first it ends Failed; a job that may run at most once always does. `exit_code`,
+    `signal` and `peak_memory` (bytes) are those of a child process. The worker adds its `duration`: by that an owner's
+    own end is told from one that recovery wrote.
+    """
+    allowed = RetryPolicy(lost.max_attempts, policy.base, policy.factor, policy.cap, policy.jitter)
+    used = lost.attempts_used + 1
+    decision = after_loss(allowed, used, lost.lost_count + 1, lost_limit, rng)
+    to, reason, delay = State.FAILED, Reason.LOST_TOO_OFTEN, None
+    if lost.at_most_once:
+        reason = Reason.NEVER_REPEATED
+    elif isinstance(decision, Again):
+        to, reason = State.ENQUEUED, at_once
+    elif isinstance(decision, Retry):
+        to, reason, delay = State.SCHEDULED, Reason.WORKER_LOST, decision.delay
+    elif used >= lost.max_attempts:
+        reason = Reason.ATTEMPTS_USED_UP
+    return Ending(
+        lost.id,
+        lost.dispatch_id,
+        to=to,
+        outcome=Outcome.WORKER_LOST,
+        reason=reason,
+        delay=delay,
+        waiting_for=Waiting.RETRY if to is State.SCHEDULED else None,
+        error=ErrorInfo("WorkerLost", text, "", fingerprint(lost.type, "WorkerLost", "", _death(exit_code, signal))),
+        failure_kind=FailureKind.WORKER_LOST if to is State.FAILED else None,
+        lost=True,
+        exit_code=exit_code,
+        signal=signal,
+        peak_memory=peak_memory,
+    )
+
+
+def _death(exit_code: int | None, signal: int | None) -> str:
+    """How the process died, as part of the cause: out of memory is not the same trouble as a broken library."""
+    if signal is not None:
+        return f"signal {signal}"
+    return "" if exit_code is None else f"exit {exit_code}"
+
+
+def end_lost(
+    cursor: CursorWrapper,
+    select: str,
+    params: dict[str, Any],
+    ending_of: Callable[[LostRow], Ending],
+    using: str,
+) -> list[Finished]:
+    """Lock what `select` (LOST and its condition) finds, and write the ends; inside the caller's transaction."""
+    rows = [LostRow(*row) for row in fetch(cursor, select, params)]
+    return _ended(cursor, [(row.worker_id, ending_of(row)) for row in rows], using)
+
+
+def _ended(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], using: str) -> list[Finished]:
+    """Write the ends of rows that are locked here. One that the database refuses must not hide the others: it stays."""
+    if not endings:
+        return []
+    try:
+        with transaction.atomic(using=using):
+            return finish(cursor, endings)
+    except DatabaseError as error:
+        if not refused(error):
+            raise
+        if len(endings) > 1:
+            middle = len(endings) // 2
+            return _ended(cursor, endings[:middle], using) + _ended(cursor, endings[middle:], using)
+        log.error("loss_not_stored", extra={"job": str(endings[0][1].id), "error": str(error)[:300]})
+        return []

@@ -1,0 +1,18 @@
+"""What the rule of a loss asks of the configuration, for whoever finds one."""
+
+import logging
+
+from jobs.policy import policy
+from jobs.registry import catalogue
+from jobs.retry import RetryPolicy
+
+log = logging.getLogger(__name__)
+
+
+def retry_policy(type_name: str) -> RetryPolicy:
+    """The retry policy of a type, as declared and configured; the default where that can't be told."""
+    try:
+        return policy(catalogue.get(type_name) or type_name).retry
+    except Exception:  # one type's trouble must not stop the recovery of all
+        log.exception("recovery.no_policy", extra={"type": type_name})
+        return RetryPolicy()
