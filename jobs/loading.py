@@ -19,7 +19,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoadProblem:
-    """A handler module that can't be imported: why, in one line with the place, and the whole traceback."""
+    """A handler module that can't be imported: why, in one line with the place, and the traceback or what was printed.
+
+    The traceback is the whole one. A module that ended or hung the process in which it was tried has none: its
+    `trace` is what the process printed last, the place in its code included where that could be told.
+    """
 
     module: str
     error: str
@@ -33,15 +37,18 @@ def configured_modules() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*samples, *settings.handlers)))
 
 
-def import_handlers(module: str) -> LoadProblem | None:
-    """Import a module by its dotted name. Whatever it raises, an exit included, is returned and logged."""
+def attempt(module: str) -> LoadProblem | None:
+    """Import a module by its dotted name. Whatever it raises, an exit included, is returned."""
     try:
         importlib.import_module(module)
     except BaseException as error:  # noqa: BLE001  (SystemExit and KeyboardInterrupt of a module are its own)
-        problem = LoadProblem(module, _error_line(error), clean(_trace(error), TRACE_LENGTH))
-        logger.error("handler module %s can't be imported: %s", module, problem.error)
-        return problem
+        return LoadProblem(module, _error_line(error), clean(_trace(error), TRACE_LENGTH))
     return None
+
+
+def tell(problem: LoadProblem) -> None:
+    """Say a problem in the log."""
+    logger.error("handler module %s can't be imported: %s", problem.module, problem.error)
 
 
 def _error_line(error: BaseException) -> str:

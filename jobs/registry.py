@@ -2,18 +2,19 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from django.utils.translation import gettext_lazy as _
 
-from jobs import signatures
+from jobs import signatures, tryout
+from jobs.conf import conf
 from jobs.context import JobContext
 from jobs.errors import UnknownType
 from jobs.jobtypes import Isolation, JobType, declare
-from jobs.loading import LoadProblem, configured_modules, import_handlers
+from jobs.loading import SAMPLES, LoadProblem, attempt, configured_modules, tell
 from jobs.policy import EffectivePolicy, policy
 from jobs.signatures import RegistrationError
 
@@ -56,11 +57,13 @@ class Catalogue:
                 )
             self._types[job_type.name] = job_type
 
-    def load(self) -> list[LoadProblem]:
+    def load(self, *, guarded: bool = False) -> list[LoadProblem]:
         """Import the configured modules that were not tried yet; what is wrong with those configured now.
 
         A module that fails stops no other one, and the types that it had registered by then are withdrawn. It
-        is not tried again in this process.
+        is not tried again in this process. `guarded`, for processes that others rely on: each module is imported in
+        a throw-away process first, so that one that ends or hangs whoever imports it is not imported here at all
+        (`jobs.tryout`); and no database connection that an import opened stays open.
         """
         modules = configured_modules()
         if any(module not in self._outcomes for module in modules):
@@ -68,18 +71,39 @@ class Catalogue:
                 if not self._busy:  # a handler module that asks the catalogue at its import gets what there is
                     self._busy = True
                     try:
-                        for module in modules:
-                            self._import(module)
+                        self._load(modules, guarded)
                     finally:
                         self._busy = False
-        return [problem for module in modules if (problem := self._outcomes.get(module))]
+        return self.problems()
 
-    def _import(self, module: str) -> None:
+    def problems(self) -> list[LoadProblem]:
+        """What is wrong with the modules that are configured now, of those that were tried; imports nothing."""
+        return [problem for module in configured_modules() if (problem := self._outcomes.get(module))]
+
+    def leave_out(self, modules: Iterable[str]) -> None:
+        """Never import these: the process that started this one found them broken, and has said so."""
+        for module in modules:
+            self._outcomes.setdefault(module, LoadProblem(module, "left out"))
+
+    def _load(self, modules: tuple[str, ...], guarded: bool) -> None:
+        if not guarded:
+            for module in modules:
+                self._import(module, {})
+            return
+        # The samples are our own, and what is imported already can do nothing any more: those need no process.
+        untried = [m for m in modules if m not in self._outcomes and m != SAMPLES and m not in sys.modules]
+        tried = tryout.try_modules(untried, conf().worker.import_timeout)
+        with tryout.no_connections_left():
+            for module in modules:
+                self._import(module, tried)
+
+    def _import(self, module: str, tried: Mapping[str, LoadProblem | None]) -> None:
         if module in self._outcomes:
             return
         before = set(self._types)
-        problem = import_handlers(module)
+        problem = tried.get(module) or attempt(module)
         if problem is not None:
+            tell(problem)
             with self._registering:
                 for name in set(self._types) - before:
                     if self._types[name].module not in sys.modules:  # Python drops a module whose import failed

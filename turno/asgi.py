@@ -13,6 +13,9 @@ django.setup(set_prefix=False)
 
 from channels.routing import ProtocolTypeRouter  # noqa: E402  (Django comes first)
 
+from jobs.registry import catalogue  # noqa: E402
 from turno.serving import Handler, refuse_websocket  # noqa: E402
 
+# Before the first request: one that asks for a type must not be the one that meets a broken module.
+catalogue.load(guarded=True)
 application = ProtocolTypeRouter({"http": Handler(), "websocket": refuse_websocket})

@@ -55,6 +55,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "turno.urls"
 ASGI_APPLICATION = "turno.asgi.application"
+WSGI_APPLICATION = "turno.wsgi.application"
 DATABASES = databases(CONF.database, pooled=os.environ.get("TURNO_PROCESS") == "web")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -29,6 +29,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "waiting": stats.scheduled - stats.parked,
         "queued": stats.enqueued + stats.parked,
         "workers": shown,
+        "broken": queries.broken_modules(shown),
+        "stuck": queries.stuck_handlers(shown),
         "stopped": len(workers) - len(shown),
         "live": len(live),
         "silent": sum(worker.state == "Silent" for worker in shown),

@@ -12,6 +12,7 @@ from jobs.api import shapes
 from jobs.api.openapi import COMMON, PROBLEM
 from jobs.api.schemas_out import InfoOut, LiveOut, ReadyOut, StatsOut, TypesOut, WorkersOut
 from jobs.errors import Unavailable
+from jobs.registry import catalogue
 from jobs.version import VERSION
 
 router = Router(tags=["system"])
@@ -113,4 +114,5 @@ def is_ready(request: HttpRequest) -> dict[str, Any]:
             for report in down
         )
         raise Unavailable(said, probes=shown, retry_after=5)
-    return {"status": "ready", "probes": shown}
+    broken = [problem.module for problem in catalogue.problems()]  # names only: a stranger may ask
+    return {"status": "ready", "probes": shown, "broken_modules": broken}

@@ -293,8 +293,8 @@ class ProbeOut(BaseModel):
     latency: float | None
 
 
-class ReadyOut(BaseModel):
+class ReadyOut(LiveOut):
     """Everything that the product depends on answers."""
 
-    status: str
     probes: list[ProbeOut]
+    broken_modules: list[str]

@@ -1,6 +1,7 @@
 """The workers as they are seen from here: what they serve, what they run, whether they give a sign of life."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from uuid import UUID
 from django.db import connections
 
 from jobs.conf import conf
+from jobs.registry import catalogue
 
 SHOWN = 500
 # The state is derived by the database's clock: a stored "Online" of a worker that died says nothing.
@@ -58,6 +60,48 @@ class WorkerRow:
     def live(self) -> bool:
         """It gave a sign of life a moment ago."""
         return self.state in {"Online", "Draining"}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenModule:
+    """A handler module that can't be imported. `where`: the names of the workers, and "web" for this process."""
+
+    module: str
+    error: str
+    where: list[str]
+
+
+def broken_modules(seen: Sequence[WorkerRow]) -> list[BrokenModule]:
+    """What could not be imported, here and in the live ones of these workers, by module; reads no table."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for problem in catalogue.problems():
+        found.setdefault((problem.module, problem.error), []).append("web")
+    for worker in seen:
+        for problem in worker.problems if worker.live else ():
+            if isinstance(problem, dict) and "module" in problem:
+                found.setdefault((problem["module"], str(problem.get("error", ""))), []).append(worker.name)
+    return [BrokenModule(module, error, where) for (module, error), where in sorted(found.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class StuckHandler:
+    """A handler that was asked to stop and runs on; `at` is the place where it is, or empty."""
+
+    worker: str
+    handler: str
+    job: str
+    error: str
+    at: str
+
+
+def stuck_handlers(seen: Sequence[WorkerRow]) -> list[StuckHandler]:
+    """What the live ones of these workers say of handlers that do not stop; reads no table."""
+    return [
+        StuckHandler(worker.name, *(str(problem.get(key, "")) for key in ("handler", "job", "error", "at")))
+        for worker in seen
+        for problem in (worker.problems if worker.live else ())
+        if isinstance(problem, dict) and "handler" in problem
+    ]
 
 
 def _loaded(value: Any) -> Any:

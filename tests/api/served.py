@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.client import KEY
-from tests.kit.processes import PROJECT, eventually, test_database_url
+from tests.kit.processes import PROJECT, eventually, database_url
 
 
 class Served:
@@ -52,7 +52,7 @@ def serving(folder: Path, **environment: str) -> Iterator[Served]:
     """Start daphne and wait until it lives; it is ended with the block."""
     port = free_port()
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("TURNO_", "DJANGO_"))}
-    settings = {"TURNO_DATABASE__URL": test_database_url(), "TURNO_API__KEY": KEY, **environment}
+    settings = {"TURNO_DATABASE__URL": database_url(), "TURNO_API__KEY": KEY, **environment}
     log = (folder / "daphne.log").open("wb")
     command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "turno.asgi:application"]
     process = subprocess.Popen(command, cwd=PROJECT, env=ours | settings, stdout=log, stderr=log)

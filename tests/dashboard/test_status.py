@@ -1,5 +1,6 @@
 """The first page."""
 
+import json
 import re
 
 import pytest
@@ -45,6 +46,27 @@ def test_workers_and_jobs_are_shown(browser):
     assert "worker-7" in html
     assert "host-9:42" in html
     assert "boletos.gerar" in html
+
+
+def test_handlers_that_do_not_stop_and_modules_that_fail_are_shown_literally_while_their_worker_lives(browser):
+    problems = [
+        {"handler": "a.slow", "job": "j-1", "error": "asked to stop & runs on", "at": "tasks.py:12 wait"},
+        {"module": "shop.tasks", "error": "SyntaxError: <b>"},
+        "something from a later version",
+    ]
+    for state, name in (("Online", "here"), ("Offline", "gone")):
+        rows.execute(
+            "INSERT INTO turno.workers (id, name, host, boot_id, pid_namespace, pid, pid_started, version, queues,"
+            " state, problems) VALUES (gen_random_uuid(), %s, 'h', 'b', 'n', 42, '1', '1', '{}', %s, %s)",
+            name,
+            state,
+            json.dumps(problems),
+        )
+    _, html = page(browser)
+    assert html.count("asked to stop &amp; runs on") == 1
+    assert "tasks.py:12 wait" in html
+    assert html.count("SyntaxError: &lt;b&gt;") == 1
+    assert "gone" not in html
 
 
 def test_a_running_job_shows_the_attempt_that_runs(browser):

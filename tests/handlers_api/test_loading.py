@@ -4,10 +4,13 @@ import sys
 import threading
 
 import pytest
+from django.db import connection
 from django.utils import translation
 
+from jobs import tryout
 from jobs.conf import overridden
 from jobs.errors import UnknownType
+from jobs.loading import SAMPLES as SAMPLE_MODULE
 from jobs.registry import Catalogue, catalogue
 from turno.handlers import job_type
 
@@ -91,6 +94,66 @@ def test_loading_again_imports_nothing_again_and_says_the_same(modules):
         assert first == second
         assert [problem.module for problem in first] == ["lt_counted"]
         assert sys.modules["lt_counter"].count == [1]
+
+
+FATAL = "import os\nos._exit(3)\n"
+
+
+def test_a_guarded_load_imports_only_what_came_through_a_throw_away_process(modules, caplog):
+    with overridden(handlers=modules(lt_fatal=FATAL, lt_whole=GOOD)):
+        (problem,) = catalogue.load(guarded=True)
+        assert (problem.module, problem.error) == ("lt_fatal", "the import ended the process (exit code 3)")
+        assert catalogue.problems() == [problem]
+        assert catalogue.get("lt_whole.run") is not None
+    assert "lt_fatal" not in sys.modules
+    assert "handler module lt_fatal can't be imported: the import ended the process (exit code 3)" in caplog.text
+
+
+def test_what_was_found_broken_is_never_imported_by_a_later_load(modules):
+    with overridden(handlers=modules(lt_fatal=FATAL)):
+        first = catalogue.load(guarded=True)
+        assert catalogue.load() == catalogue.load(guarded=True) == first
+        assert catalogue.get("no.such.type") is None
+
+
+def test_our_own_samples_and_what_is_imported_already_need_no_process(modules, monkeypatch):
+    names = modules(lt_known=GOOD)
+    import lt_known  # noqa: F401
+
+    monkeypatch.setattr(tryout, "Trial", None)  # whoever starts one fails
+    with overridden(handlers=names):
+        fresh = Catalogue()
+        fresh.load(guarded=True)
+        assert {SAMPLE_MODULE, "lt_known"} <= set(fresh._outcomes)
+
+
+def test_where_no_process_can_be_started_the_log_says_so_and_the_modules_are_imported(modules, monkeypatch, caplog):
+    def no_process(*_):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(tryout, "Trial", no_process)
+    with overridden(handlers=modules(lt_trusted=GOOD)):
+        assert catalogue.load(guarded=True) == []
+        assert catalogue.get("lt_trusted.run") is not None
+    assert "can't be tried in a process of their own: no more processes" in caplog.text
+
+
+def test_a_long_import_is_named_in_the_log_while_it_is_waited_for(modules, monkeypatch, caplog):
+    monkeypatch.setattr(tryout, "SAY_AFTER", 0.1)
+    endless = "import time\nwhile True:\n    time.sleep(1)\n"
+    with overridden(handlers=modules(lt_long=endless), worker={"import_timeout": 1}):
+        (problem,) = catalogue.load(guarded=True)
+    assert problem.error == "the import did not end within 1 s"
+    assert 'lt_long.py", line 3' in problem.trace
+    assert "handler module lt_long: its import has taken 0 s; it is given up after 1 s" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_guarded_load_leaves_no_database_connection_behind(modules):
+    connection.close()
+    with overridden(handlers=modules(lt_query="from django.db import connection\nconnection.ensure_connection()\n")):
+        assert catalogue.load(guarded=True) == []
+    assert connection.connection is None
 
 
 def test_a_module_that_was_named_later_is_loaded_then(modules):
