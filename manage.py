@@ -2,9 +2,14 @@
 """Turno's command line: `python manage.py help`."""
 
 import sys
+from pathlib import Path
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["runworker"]:  # a worker's supervisor is small: it goes on without Django
+        from workers.supervision.door import supervise_if_asked
+
+        supervise_if_asked(sys.argv, [str(Path(__file__).resolve())])
     from turno.environment import prepare
 
     prepare()

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jobs import presence, transitions
 from jobs.sections import Worker as WorkerSettings
@@ -15,20 +15,26 @@ log = logging.getLogger(__name__)
 
 
 class Heartbeat(threading.Thread):
-    """Renews all leases in one statement every `lease_renewal_interval`; what does not come back renewed is lost."""
+    """Renews all leases in one statement every `lease_renewal_interval`; what does not come back renewed is lost.
+
+    `problems` is asked at each sign of life for what people should know of this worker; `renewed` is told after each
+    renewal.
+    """
 
     def __init__(
         self,
         who: presence.Presence,
         book: LeaseBook,
         settings: WorkerSettings,
-        problems: Sequence[Mapping[str, str]],
+        problems: Callable[[], Sequence[Mapping[str, str]]],
+        renewed: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="turno-heartbeat", daemon=True)
         self._who = who
         self._book = book
         self._settings = settings
         self._problems = problems
+        self._renewed = renewed
         self.registered = threading.Event()
         self._wake = threading.Event()
         self._closing = False
@@ -96,7 +102,7 @@ class Heartbeat(threading.Thread):
                 self.cancel(token)
         if self._due("beat", settings.heartbeat_interval):
             state = "Draining" if self.draining else "Online"
-            presence.beat(self._who, state=state, problems=self._problems, using=ENGINE)
+            presence.beat(self._who, state=state, problems=self._problems(), using=ENGINE)
             self.registered.set()
             self._release_strays()
 
@@ -118,6 +124,7 @@ class Heartbeat(threading.Thread):
             using=ENGINE,
         )
         self._book.extend(renewal.renewed, sent + self._settings.lease_duration)
+        self._renewed()
         if renewal.skipped:
             self._next["renew"] = min(self._next["renew"], sent + 1.0)
         for token in renewal.cancelled:

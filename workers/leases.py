@@ -11,8 +11,10 @@ from django.utils.translation import gettext as _
 from jobs.cancellation import CancelFlag
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost
 from jobs.outcomes import Claim
+from workers.clock import boottime
 
 STOPPING = 0.5  # seconds that a handler has to stop once it is told that its lease is over
+STUCK = 5.0  # seconds after which a handler that was asked to stop and runs on is shown to people
 
 
 class Interrupt(StrEnum):
@@ -26,13 +28,21 @@ class Interrupt(StrEnum):
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """One execution that this process runs. `deadline` is on `workers.clock.boottime`."""
+    """One execution that this process runs. `deadline` and the instants are on `workers.clock.boottime`.
+
+    Whoever runs the handler sets `stop`, called in any thread when it is asked to stop, and, where somebody else keeps
+    the deadline too, `extended`, called with each new one: neither may wait for anything. `thread` is the identifier of
+    the thread that it runs in, here in this process.
+    """
 
     claim: Claim
     deadline: float
     flag: CancelFlag = field(default_factory=CancelFlag)
     interrupt: Interrupt | None = None
     stop: Callable[[Interrupt], None] | None = None
+    extended: Callable[[float], None] | None = None
+    asked_at: float | None = None
+    thread: int | None = None
     overdue_since: float | None = None
     ended: bool = False  # the handler is over; what is left is to write its end
     _asking: threading.Lock = field(default_factory=threading.Lock)
@@ -45,6 +55,7 @@ class Held:
             if self.interrupt is not None and (why is not Interrupt.LOST or self.interrupt is Interrupt.LOST):
                 return False
             self.interrupt = why
+            self.asked_at = self.asked_at or boottime()
         self.flag.set(_error(why, limit))
         if self.stop is not None:
             self.stop(why)
@@ -69,10 +80,12 @@ def _error(why: Interrupt, limit: float | None) -> JobError:
 class LeaseBook:
     """Every execution between its claim and its settled end, by dispatch token, and the claims whose answer is due.
 
-    The order matters for strays: a claim id leaves `in_flight` only after its jobs stand in the book.
+    The order matters for strays: a claim id leaves `in_flight` only after its jobs stand in the book. `entered` is told
+    the deadline of what was claimed before anybody may start it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, entered: Callable[[float], None] = lambda deadline: None) -> None:
+        self._entered = entered
         self._lock = threading.Lock()
         self._held: dict[UUID, Held] = {}
         self._in_flight: set[UUID] = set()
@@ -89,6 +102,8 @@ class LeaseBook:
         with self._lock:
             self._held.update((h.claim.dispatch_id, h) for h in held)
             self._in_flight.discard(claim_id)
+        if held:
+            self._entered(deadline)
         return held
 
     def abandon(self, claim_id: UUID) -> None:
@@ -116,7 +131,10 @@ class LeaseBook:
     def everything(self) -> list[Held]:
         """Every execution that has not been settled, those past their deadline included."""
         with self._lock:
-            return [*self._held.values(), *self._expired.values()]
+            return self._everything()
+
+    def _everything(self) -> list[Held]:
+        return [*self._held.values(), *self._expired.values()]
 
     def tokens(self) -> list[UUID]:
         """The tokens of everything held."""
@@ -126,9 +144,22 @@ class LeaseBook:
     def extend(self, tokens: Iterable[UUID], deadline: float) -> None:
         """The leases of `tokens` were renewed; the deadline is counted from before that was sent."""
         with self._lock:
-            for token in tokens:
-                if token in self._held:
-                    self._held[token].deadline = deadline
+            renewed = [self._held[token] for token in tokens if token in self._held]
+            for held in renewed:
+                held.deadline = deadline
+        for held in renewed:
+            if held.extended is not None:
+                held.extended(deadline)
+
+    def nearest(self) -> float | None:
+        """The first deadline among the handlers that run, those past it included; None when none runs."""
+        with self._lock:
+            return min((h.deadline for h in self._everything() if not h.ended), default=None)
+
+    def stuck(self, now: float) -> list[Held]:
+        """Handlers that were asked to stop more than STUCK seconds ago and run on."""
+        with self._lock:
+            return [h for h in self._everything() if not h.ended and h.asked_at and h.asked_at + STUCK <= now]
 
     def overdue(self, now: float) -> list[Held]:
         """Take what is past its deadline out of the book: from here on it is not renewed, only waited for."""

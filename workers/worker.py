@@ -3,39 +3,35 @@
 import asyncio
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from uuid import UUID
+from typing import NoReturn
 
 from jobs import leadership, presence
 from jobs.conf import conf
 from jobs.ids import new_id
 from jobs.registry import catalogue
-from workers import identity, routines
+from workers import identity, protocol, routines, runfiles
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
 from workers.consumer import Consumer
 from workers.heartbeat import Heartbeat
+from workers.isolation import ForkServer, supported
 from workers.leases import Interrupt, LeaseBook
 from workers.ledger import ClaimLedger, EndLedger
+from workers.line import SupervisorLine
 from workers.listener import Listener
 from workers.service import guarded
 from workers.slots import Slots
+from workers.stuck import StuckHandlers
 from workers.transports.postgres import PostgresTransport
 
 log = logging.getLogger(__name__)
-# Asked to stop, Ctrl-C, the terminal is closed (which nohup says to ignore).
-STOP_SIGNALS = tuple(
-    number
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
-)
-EXIT_FAILED = 1
-EXIT_LATE = 70  # a handler outlived its lease and could not be stopped: the process ends with it
+TICK = 0.25  # seconds between two looks at the deadlines
+LOCK_KEPT = 600.0  # seconds between two signs of life of the lock file
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +45,56 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a worker ended: `clean` when no handler is left running, and the exit code of its process."""
+    """How a worker ended: `clean` when no handler is left running; `failed` when something of the engine broke."""
 
     clean: bool
-    code: int
+    failed: bool = False
+
+    @property
+    def code(self) -> int:
+        """The exit code of the worker's process, by which its supervisor goes."""
+        if not self.clean:
+            return protocol.EXIT_LEFT
+        return protocol.EXIT_FAILED if self.failed else 0
 
 
 class Worker:
-    """A worker process. `main` runs until a signal and says how it ended; `end_process` does the rest."""
+    """A worker process. `main` works until it is asked to stop and says how it ended; `leave` ends the process then.
+
+    Made in the main thread before there is another thread or a connection: the forkserver is forked off here.
+    """
 
     def __init__(self, options: Options) -> None:
         settings = conf()
         self._settings = settings.worker
         self._options = options
-        problems = [{"module": p.module, "error": p.error} for p in catalogue.load()]
+        # From a deadline, when handlers are told to end, to the end of the process in which one still runs: well within
+        # the grace after which recovery lets others start the job.
+        self._patience = settings.recovery.lease_grace_period / 4
+        self._line = SupervisorLine.of_environment(self._patience)
+        self._problems = [{"module": p.module, "error": p.error} for p in catalogue.load(guarded=True)]
         self.who = _presence(options)
-        self._book = LeaseBook()
+        self._line.introduce(self.who.id, options.shutdown_timeout)
+        os.environ[identity.MARKER] = str(self.who.id)
+        self._lock = runfiles.hold(self.who.id)
+        kept = [] if self._lock.fd is None else [self._lock.fd]
+        self._forkserver = ForkServer.fork(forget=self._line.forget, keep=kept) if supported() else None
+        if self._forkserver is None:
+            log.warning("processes.unsupported", extra={"plain_handlers": "run in threads"})
+        self._book = LeaseBook(self._line.entered)
         self._claims = ClaimLedger(
             self.who, self._book, self._settings.lease_duration, self._settings.batch_size, self._settings.reconnect_max
         )
         self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
         self._services = routines.services()
-        self._heartbeat = Heartbeat(self.who, self._book, self._settings, problems)
+        self._stuck = StuckHandlers(self._book)
+        self._heartbeat = Heartbeat(
+            self.who,
+            self._book,
+            self._settings,
+            problems=lambda: [*self._problems, *self._stuck.problems()],
+            renewed=self._tell_deadline,
+        )
         self._failed = False
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -83,20 +107,20 @@ class Worker:
             reconnect_max=self._settings.reconnect_max,
         )
 
-    async def main(self, stopped: Callable[[], bool] = lambda: False) -> "End":
-        """Work until a signal of STOP_SIGNALS; a second one returns everything at once. `stopped`: one came already."""
+    async def main(self, requests: protocol.StopRequests) -> "End":
+        """Work until it is asked to stop; asked again, it returns everything at once. `requests`: what came so far."""
         loop = asyncio.get_running_loop()
-        for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, self._on_signal)
-        if stopped():
-            self._stopping.set()
+        self._requests = requests
+        for number in (protocol.STOP, *protocol.ASKED):
+            loop.add_signal_handler(number, self._on_signal, number)
+        self._heed()
         self._consumer = Consumer(
             PostgresTransport(self._claims),
             Slots(self._options.queues),
             self._book,
             self._ends,
-            batch_size=self._settings.batch_size,
-            poll=self._settings.poll_interval,
+            forkserver=self._forkserver,
+            settings=self._settings,
         )
         for thread in (self._claims, self._ends, self._heartbeat):
             thread.start()
@@ -105,14 +129,17 @@ class Worker:
             for name, coroutine in (
                 ("listener", self._listener.run()),
                 ("notes", self._every(self._settings.progress_interval, self._consumer.notes.flush)),
-                ("deadlines", self._every(0.25, self._enforce_deadlines)),
+                ("deadlines", self._every(TICK, self._enforce_deadlines)),
+                ("lock", self._every(LOCK_KEPT, self._lock.keep)),
                 *((name, service.run(self._routines, self._leads)) for name, service in self._services.items()),
             )
         ]
         await loop.run_in_executor(None, self._heartbeat.registered.wait, 10)
+        self._services["neighbours"].wake()
         if self._stopping.is_set():
             self._consumer.stop_taking()
         taking = asyncio.create_task(self._consumer.run(), name="consumer")
+        self._line.ready()
         log.info("worker.ready", extra=self._describe())
         await asyncio.wait([taking, asyncio.create_task(self._stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
         if taking.done() and taking.exception() is not None:
@@ -122,7 +149,7 @@ class Worker:
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
-        return End(clean, EXIT_FAILED if self._failed else 0)
+        return End(clean, self._failed)
 
     async def _stop(self, taking: "asyncio.Task[None]") -> bool:
         loop = asyncio.get_running_loop()
@@ -135,16 +162,14 @@ class Worker:
         await asyncio.wait([taking], timeout=5)
         taking.cancel()
         clean = await self._consumer.finish(self._options.shutdown_timeout, self._hurry)
+        gone = await loop.run_in_executor(None, self._consumer.close, clean)
         self._consumer.notes.flush()
         closed = [await loop.run_in_executor(None, ledger.close, 5.0) for ledger in (self._claims, self._ends)]
         await loop.run_in_executor(None, self._heartbeat.close, 2.0)
-        self._consumer.threads.close()
-        if clean:
-            self._consumer.handlers.close()
         with suppress(*DATABASE_ERRORS, TimeoutError):
             await asyncio.wait_for(loop.run_in_executor(self._routines, guarded, self._leave), 5)
         self._routines.shutdown(wait=False, cancel_futures=True)
-        return clean and all(closed) and not len(self._book)
+        return gone and all(closed) and not len(self._book)
 
     def _leave(self) -> None:
         leadership.resign(leadership.HOUSEKEEPING, self.who.id, using=ENGINE)
@@ -156,7 +181,7 @@ class Worker:
             leadership.HOUSEKEEPING, self.who.id, lease=self._settings.leadership_lease, using=ENGINE
         )
 
-    async def _every(self, interval: float, work: Callable[[], None]) -> None:
+    async def _every(self, interval: float, work: Callable[[], object]) -> None:
         while True:
             await asyncio.sleep(interval)
             try:
@@ -165,16 +190,23 @@ class Worker:
                 log.exception("routine.failed")
 
     def _enforce_deadlines(self) -> None:
-        """At its deadline a handler must be dead: coroutines are cancelled; where that does not end it, the process."""
+        """At its deadline a handler must be dead: a coroutine is cancelled, a child process killed; where that does not
+        end it, this process ends, or is ended by its supervisor."""
         self._check_threads()
+        if self._line.broken():  # where the system does not end a process with its parent
+            os._exit(protocol.EXIT_FAILED)
         now = boottime()
         for held in self._book.overdue(now):
             if held.ask(Interrupt.LOST):
                 log.warning("lease.deadline", extra={"job": str(held.claim.id), "type": held.claim.type})
-        late = self._book.late(now, conf().recovery.lease_grace_period / 2)
+        late = self._book.late(now, self._patience)
         if late:
             log.critical("lease.outlived", extra={"jobs": [str(held.claim.id) for held in late]})
-            os._exit(EXIT_LATE)
+            os._exit(protocol.EXIT_LATE)
+        self._tell_deadline()
+
+    def _tell_deadline(self) -> None:
+        self._line.refresh(self._book.nearest)
 
     def _check_threads(self) -> None:
         """A thread of the engine that died leaves the others working for nobody: end in order, and be started anew."""
@@ -184,10 +216,15 @@ class Worker:
             self._failed = True
             self._stopping.set()
 
-    def _on_signal(self) -> None:
-        if self._stopping.is_set():
+    def _on_signal(self, number: int) -> None:
+        self._requests.note(number)
+        self._heed()
+
+    def _heed(self) -> None:
+        if self._requests.asked >= 1:
+            self._stopping.set()
+        if self._requests.asked >= 2:
             self._hurry.set()
-        self._stopping.set()
 
     def _on_work(self, queue: str) -> None:
         if queue in self._options.queues:
@@ -212,7 +249,18 @@ class Worker:
             "queues": dict(self.who.queues),
             "types": len(self.who.types),
             "version": self.who.version,
+            "pid": self.who.pid,
         }
+
+    def leave(self, end: End) -> NoReturn:
+        """End this process at once, and with it the threads of handlers that would not stop: whether those have ended
+        is the supervisor's to see, and then their jobs are given back."""
+        if end.clean:
+            self._lock.release()
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code)
 
 
 def _presence(options: Options) -> presence.Presence:
@@ -230,20 +278,3 @@ def _presence(options: Options) -> presence.Presence:
         types=catalogue.names(),
     )
 
-
-def end_process(worker_id: UUID, end: End) -> None:
-    """End this process. Handlers that would not stop are threads of it: replacing its program ends them all at once,
-    and the new program, in which nothing of them lives on, gives their jobs back."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if end.clean:
-        os._exit(end.code)
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # kept by the new program: nothing may break off the release
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-m", "django", "turno", "release", str(worker_id), "--exit-code", str(end.code)]
-    try:
-        os.execve(sys.executable, command, environment)  # noqa: S606
-    finally:  # there is no such program any more (an upgrade took it away): the leases' end returns the jobs
-        os._exit(EXIT_FAILED)

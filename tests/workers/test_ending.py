@@ -1,77 +1,73 @@
-"""The last step of a worker process, and the proof that a release asks for."""
+"""The last step of a worker process, and the release that its supervisor starts when something was left."""
 
 import os
+import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from jobs import presence
-from jobs.ids import new_id
 from tests.transitions.rows import make_job, state
 from tests.workers.test_service import who
-from workers import identity
+from workers import identity, protocol
 from workers.release import NotProvenDead, release_everything
-from workers.worker import EXIT_FAILED, End, end_process
+from workers.worker import End, Worker
 
 
-class Replaced(BaseException):
-    """Stands where the process would be another program, or would have ended."""
+class Over(BaseException):
+    """Stands where the process would have ended."""
 
 
-@pytest.fixture
-def last_step(monkeypatch):
-    """What `end_process` did in the end, without doing it; the signals stay as they are."""
-    done = []
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (End(clean=True), 0),
+        (End(clean=True, failed=True), protocol.EXIT_FAILED),
+        (End(clean=False), protocol.EXIT_LEFT),
+        (End(clean=False, failed=True), protocol.EXIT_LEFT),
+    ],
+)
+def test_a_worker_leaves_by_the_code_that_its_supervisor_goes_by_and_keeps_its_lock_while_something_runs(
+    end, code, monkeypatch
+):
+    left, released = [], []
 
-    def said(*arguments):
-        done.append(arguments)
-        raise Replaced
+    def over(number):
+        left.append(number)
+        raise Over
 
-    monkeypatch.setattr(os, "_exit", said)
-    monkeypatch.setattr(os, "execve", said)
-    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(os, "_exit", over)
     monkeypatch.setattr("logging.shutdown", lambda: None)
-    return done
-
-
-def test_a_worker_that_failed_says_so_by_its_exit_code_clean_or_not(last_step):
-    worker = new_id()
-    with pytest.raises(Replaced):
-        end_process(worker, End(clean=True, code=EXIT_FAILED))
-    assert last_step == [(EXIT_FAILED,)]
-    last_step.clear()
-    with pytest.raises(Replaced):
-        end_process(worker, End(clean=False, code=EXIT_FAILED))
-    command = last_step[0][1]
-    assert command[-4:] == ["release", str(worker), "--exit-code", str(EXIT_FAILED)]
-
-
-def test_a_worker_whose_program_is_gone_ends_all_the_same(last_step, monkeypatch):
-    def missing(*_):
-        raise FileNotFoundError(sys.executable)
-
-    monkeypatch.setattr(os, "execve", missing)
-    with pytest.raises(Replaced):
-        end_process(new_id(), End(clean=False, code=0))
-    assert last_step == [(EXIT_FAILED,)]
+    worker = SimpleNamespace(_lock=SimpleNamespace(release=lambda: released.append(True)))
+    with pytest.raises(Over):
+        Worker.leave(worker, end)
+    assert left == [code]
+    assert bool(released) == end.clean
 
 
 @pytest.fixture
 def dead_worker(clean_tables):
-    """A worker that was this very process, and one job that it left running."""
-    pid = identity.this_pid()
-    worker = who(boot_id=identity.boot_id(), pid_namespace=identity.pid_namespace(), pid=pid)
+    """A worker whose process has ended and was reaped, and one job that it left running."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = identity.start_time(process.pid)
+    process.communicate(b"\n", 20)
+    worker = who(
+        boot_id=identity.boot_id(),
+        pid_namespace=identity.pid_namespace(),
+        pid=process.pid,
+        pid_started=started,
+    )
     presence.beat(worker)
     return worker, make_job("Processing", worker=worker.id)
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "engine"])
-def test_the_release_returns_the_jobs_and_ends_as_the_worker_would_have(dead_worker):
+def test_the_release_returns_the_jobs_of_a_worker_that_has_ended(dead_worker, capsys):
     worker, job = dead_worker
-    with pytest.raises(SystemExit) as ended:
-        call_command("turno", "release", str(worker.id), exit_code=EXIT_FAILED)
-    assert ended.value.code == EXIT_FAILED
+    call_command("turno", "release", str(worker.id))
+    assert "1" in capsys.readouterr().out
     assert state(job.id) == "Enqueued"
 
 

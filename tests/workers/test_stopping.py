@@ -125,15 +125,6 @@ def test_a_job_that_may_run_at_most_once_ends_failed_at_shutdown(fleet):
     assert (dead.state, dead.failure_kind) == ("Failed", "interrupted")
 
 
-def test_a_busy_loop_longer_than_the_lease_keeps_its_lease_and_starts_once(fleet):
-    fleet.start("a").wait_ready()
-    fleet.start("b").wait_ready()
-    id_ = enqueue("probe.async", {"key": "busy", "spin": 6}).id  # the lease is 3 s, the grace 1 s
-    wait_state(id_, "Succeeded", 30)
-    assert len(fleet.starts("busy")) == 1
-    assert attempts(id_) == [(1, "Succeeded", True)]
-
-
 def test_a_worker_ends_in_time_although_its_last_words_reach_no_database(fleet):
     worker = fleet.start("a").wait_ready()
     with transaction.atomic(), connection.cursor() as cursor:

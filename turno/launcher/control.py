@@ -13,7 +13,7 @@ from turno.launcher.say import Console, _
 from turno.launcher.state import State, described, lock_of, state_path
 
 NOT_RUNNING = 3  # exit code of --estado when nothing runs
-PATIENCE = 180.0  # seconds for an orderly stop before --parar gives up
+PATIENCE = 180.0  # seconds at least for an orderly stop before --parar gives up
 
 
 def already_running(project: Project, console: Console) -> int:
@@ -80,7 +80,7 @@ def stop(project: Project, console: Console) -> int:
         raise LauncherError(
             _("Turno is running here as another user (process {pid}): stop it as that user.").format(pid=holder.pid)
         ) from error
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + max(PATIENCE, State.read(state_path(project)).stop_within)
     while lock.holder() is not None:
         if time.monotonic() > deadline:
             raise LauncherError(_("Process {pid} does not stop; its logs are in .turno/logs.").format(pid=holder.pid))

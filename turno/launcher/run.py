@@ -20,9 +20,10 @@ from turno.launcher.state import State, described, state_path
 
 WORKERS = 3
 WEB_GRACE = 10.0  # seconds for the web process to stop
+DATABASE_GRACE = 30.0  # the same for the database
 WORKER_GRACE = 30.0  # the default of worker.shutdown_timeout
 LINES_FOR_PEOPLE = 8
-GRACE_MARGIN = 20.0  # seconds beyond it, before a worker is killed
+GRACE_MARGIN = 45.0  # seconds beyond it: its supervisor kills what does not end, and gives its jobs back
 
 
 def start(project: Project, options: Options, console: Console, signals: Signals) -> int:
@@ -36,7 +37,8 @@ def start(project: Project, options: Options, console: Console, signals: Signals
     check_port(config)
     if config.write_secrets():
         console.done(_("Random secrets written to .env (mode 600)"))
-    keeper = Keeper(console, signals, State(address=config.address), state_path(project))
+    stop_within = WEB_GRACE + worker_seconds(config) + DATABASE_GRACE
+    keeper = Keeper(console, signals, State(address=config.address, stop_within=stop_within), state_path(project))
     try:
         prepare_database(project, config, keeper, console, signals)
         keeper.children = children(project, config)
@@ -114,7 +116,7 @@ def children(project: Project, config: Config) -> list[Child]:
     """The processes of an installation, in the order in which they start and stop."""
     env = environment(config)
     python: list[str | Path] = [sys.executable]
-    grace = shutdown_seconds(config.get("worker", "shutdown_timeout")) + GRACE_MARGIN
+    grace = worker_seconds(config)
 
     def child(name: str, argv: list[str | Path], seconds: float) -> Child:
         return Child(name, argv, project.logs / f"{name}.log", env, project.root, seconds)
@@ -125,6 +127,11 @@ def children(project: Project, config: Config) -> list[Child]:
         for name in (f"worker-{number}" for number in range(1, WORKERS + 1))
     ]
     return [child("web", daphne, WEB_GRACE), *workers]
+
+
+def worker_seconds(config: Config) -> float:
+    """How long a worker with its supervisor may take to stop."""
+    return shutdown_seconds(config.get("worker", "shutdown_timeout")) + GRACE_MARGIN
 
 
 def shutdown_seconds(text: str) -> float:

@@ -78,6 +78,7 @@ class State:
     since: float = field(default_factory=time.time)
     ready: bool = False
     processes: dict[str, Identity] = field(default_factory=dict)
+    stop_within: float = 0.0  # seconds that an orderly stop may take
 
     @classmethod
     def read(cls, path: Path) -> "State":
@@ -92,11 +93,12 @@ class State:
             for name, value in (processes.items() if isinstance(processes, dict) else ())
             if (identity := _identity(value))
         }
-        since = raw.get("since")
+        since, within = raw.get("since"), raw.get("stop_within")
         return cls(
             address=str(raw.get("address", "")),
             since=since if isinstance(since, float) else 0.0,
             ready=raw.get("ready") is True,
+            stop_within=within if isinstance(within, float) else 0.0,
             processes=found,
         )
 

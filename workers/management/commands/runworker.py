@@ -1,10 +1,9 @@
-"""manage.py runworker: parse arguments, run one worker."""
+"""manage.py runworker: parse arguments, run one worker below its supervisor."""
 
 import asyncio
+import os
 import signal
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -13,9 +12,11 @@ from jobs.conf import conf
 from jobs.durations import parse_duration
 from jobs.sections import parse_queues
 from jobs.speech import _
-from workers import logs
+from workers import logs, protocol
 from workers.startup import wait_for_database
-from workers.worker import STOP_SIGNALS, Options, Worker, end_process
+from workers.supervision.arguments import parse_processes
+from workers.supervision.door import become_supervisor
+from workers.worker import End, Options, Worker
 
 
 def _checked(parse: Any) -> Any:
@@ -42,8 +43,13 @@ class Command(BaseCommand):
             type=_checked(parse_duration),
             help=_('time for running jobs at the end, such as "30s"'),
         )
+        parser.add_argument(  # taken by the supervisor; here for the help, and for who calls the command itself
+            "--processes", type=_checked(parse_processes), default=1, help=_("how many worker processes: 1 to 64")
+        )
 
     def handle(self, **options: Any) -> None:
+        if protocol.FD_VARIABLE not in os.environ:
+            become_supervisor(_arguments(options))
         logs.configure()
         settings = conf().worker
         grace = options["shutdown_timeout"]
@@ -52,18 +58,22 @@ class Command(BaseCommand):
             name=options["name"],
             shutdown_timeout=settings.shutdown_timeout if grace is None else grace,
         )
-        stopped: list[int] = []
-
-        def note_signal(number: int, frame: FrameType | None) -> None:
-            stopped.append(number)
-
-        for number in STOP_SIGNALS:
-            signal.signal(number, note_signal)
-        if not wait_for_database(settings.reconnect_max, stop=lambda: bool(stopped)):
-            return
-        asyncio.run(_work(chosen, lambda: bool(stopped)))
+        requests = protocol.StopRequests()
+        for number in (protocol.STOP, *protocol.ASKED):
+            signal.signal(number, lambda number, frame: requests.note(number))
+        worker = Worker(chosen)
+        answers = wait_for_database(settings.reconnect_max, stop=lambda: requests.asked > 0)
+        worker.leave(asyncio.run(worker.main(requests)) if answers else End(clean=True))
 
 
-async def _work(options: Options, stopped: Callable[[], bool]) -> None:
-    worker = Worker(options)
-    end_process(worker.who.id, await worker.main(stopped))
+def _arguments(options: dict[str, Any]) -> list[str]:
+    """The command line of these options."""
+    queues, name, grace = options["queues"], options["name"], options["shutdown_timeout"]
+    found = ["--processes", str(options["processes"])]
+    if queues:
+        found += ["--queues", ",".join(f"{queue}:{slots}" for queue, slots in queues.items())]
+    if name:
+        found += ["--name", name]
+    if grace is not None:
+        found += ["--shutdown-timeout", f"{grace:.3f}s"]
+    return found

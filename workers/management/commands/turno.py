@@ -1,7 +1,6 @@
 """manage.py turno: what an administrator asks of Turno. Parses arguments and calls one function."""
 
-import sys
-from argparse import SUPPRESS, ArgumentParser
+from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +19,6 @@ class Command(BaseCommand):
         commands = parser.add_subparsers(dest="command", required=True)
         release = commands.add_parser("release", help=_("give back what a worker that has ended left running"))
         release.add_argument("worker", type=UUID, help=_("the worker's id"))
-        release.add_argument("--exit-code", type=int, default=0, help=SUPPRESS)  # what the worker itself ends with
 
     def handle(self, **options: Any) -> None:
         logs.configure()
@@ -29,5 +27,3 @@ class Command(BaseCommand):
         except NotProvenDead as error:
             raise CommandError(_("Nothing was released: %(reason)s.") % {"reason": error}) from None
         self.stdout.write(ngettext("%(count)d job returned.", "%(count)d jobs returned.", count) % {"count": count})
-        if options["exit_code"]:
-            sys.exit(options["exit_code"])
