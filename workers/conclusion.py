@@ -3,7 +3,10 @@
 Decided here by the worker, written under the fence by `settle`, which alone knows of a cancel that came meanwhile.
 """
 
+import signal
 import traceback
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from random import Random
 
@@ -25,7 +28,7 @@ from jobs.outcomes import Claim, Ending, ErrorInfo
 from jobs.retry import Retry, RetryPolicy, decide
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 from jobs.text import clean
-from jobs.transitions import returned
+from jobs.transitions import lost_ending, returned
 from workers.leases import Interrupt
 
 MESSAGE_LENGTH = 4_000
@@ -103,6 +106,11 @@ def released(claim: Claim) -> Ending:
     return returned(claim.id, claim.dispatch_id, type_name=claim.type, at_most_once=claim.at_most_once)
 
 
+def never_started(claim: Claim) -> Ending:
+    """The worker stops before the handler was started: the job returns, whether it may be repeated or not."""
+    return returned(claim.id, claim.dispatch_id, type_name=claim.type, at_most_once=False)
+
+
 def cancelled(claim: Claim) -> Ending:
     """The handler stopped because somebody cancelled the job."""
     return Ending(claim.id, claim.dispatch_id, State.CANCELLED, Outcome.CANCELLED, Reason.CANCELLED)
@@ -143,3 +151,66 @@ def interrupted(claim: Claim, why: Interrupt, error: BaseException, declared: Re
     if why is Interrupt.TIMEOUT:
         return failed(claim, error, declared, rng)
     return released(claim)
+
+
+class Fault(StrEnum):
+    """Why a worker ended a handler's process that it had not asked to stop."""
+
+    UNREADABLE = "unreadable"
+    CLOSED = "closed"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a handler's own process ended: what the system says, as far as it is known (`peak_memory` in bytes), and
+    `fault` when this worker had a reason of its own to end it."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    peak_memory: int | None = None
+    fault: Fault | None = None
+
+    def text(self) -> str:
+        """One sentence for people."""
+        if self.fault is not None:
+            return _fault_text(self.fault)
+        if self.signal is not None:
+            text = _("The process that ran the job was killed by signal %(number)d (%(name)s).")
+            if self.signal == signal.SIGKILL:  # nobody here sent it
+                text = _(
+                    "The process that ran the job was killed by signal %(number)d (%(name)s): maybe memory ran out."
+                )
+            return text % {"number": self.signal, "name": _signal_name(self.signal)}
+        return _("The process that ran the job ended by itself, with exit code %(code)d.") % {
+            "code": self.exit_code or 0
+        }
+
+
+def _fault_text(fault: Fault) -> str:
+    if fault is Fault.UNREADABLE:
+        return _("The process that ran the job was ended: what it sent to its worker could not be read.")
+    if fault is Fault.CLOSED:
+        return _("The process that ran the job was ended: it had closed its connection to the worker.")
+    return _("The process that ran the job was ended, because the process that watches it had died.")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"SIG{number}"
+
+
+def lost(claim: Claim, death: Death, declared: RetryPolicy, lost_limit: int, rng: Random) -> Ending:
+    """The handler's own process ended before the handler did, and nobody here had asked it to."""
+    return lost_ending(
+        claim,
+        text=death.text(),
+        policy=declared,
+        lost_limit=lost_limit,
+        rng=rng,
+        exit_code=death.exit_code,
+        signal=death.signal,
+        peak_memory=death.peak_memory,
+    )

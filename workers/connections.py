@@ -16,6 +16,17 @@ def drop_connection() -> None:
         connections[ENGINE].close()
 
 
+def close_handler_connections() -> None:
+    """Close what a handler opened through the ORM in this thread: no connection stays, none in a forgotten transaction.
+
+    Closing alone would not undo such a transaction: the thread gets new connections.
+    """
+    for connection in connections.all(initialized_only=True):
+        with suppress(Exception):
+            connection.close()
+        del connections[connection.alias]
+
+
 class Backoff:
     """Waits between tries to reach the database: from 0.1 s, doubling, at most `most` seconds, with jitter."""
 

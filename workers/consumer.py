@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from jobs.outcomes import Ending
 from jobs.retry import RetryPolicy
+from jobs.sections import Worker as WorkerSettings
 from jobs.transitions import Settled
 from workers import conclusion
 from workers.connections import DATABASE_ERRORS
 from workers.execution import Execution, prepare
-from workers.isolation import HandlerLoop, ThreadPool
+from workers.isolation import ForkServer, HandlerLoop, ProcessPool, ThreadPool
 from workers.leases import Held, Interrupt, LeaseBook
 from workers.ledger import EndLedger
 from workers.notes import Notes
@@ -25,14 +26,22 @@ class Consumer:
     """Lives on the engine's loop. A claimed job counts against its slot from the offer until its end is written."""
 
     def __init__(
-        self, transport: Transport, slots: Slots, book: LeaseBook, ends: EndLedger, *, batch_size: int, poll: float
+        self,
+        transport: Transport,
+        slots: Slots,
+        book: LeaseBook,
+        ends: EndLedger,
+        *,
+        forkserver: ForkServer | None,
+        settings: WorkerSettings,
     ) -> None:
         self._transport = transport
         self._slots = slots
         self._book = book
         self._ends = ends
-        self._batch_size = batch_size
-        self._poll = poll
+        self._batch_size = settings.batch_size
+        self._poll = settings.poll_interval
+        self._kill_grace = settings.kill_grace
         self._loop = asyncio.get_running_loop()
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
@@ -42,9 +51,12 @@ class Consumer:
         self._timers: dict[Held, asyncio.TimerHandle] = {}
         self._rng = random.Random()  # noqa: S311  (jitter)
         self.notes = Notes(ends)
-        self.handlers = HandlerLoop(self._ended)
-        self.threads = ThreadPool(slots.total, self._ended)
-        self.handlers.start()
+        self._handlers = HandlerLoop(self._ended)
+        self._threads = ThreadPool(slots.total, self._ended)
+        self._processes = None if forkserver is None else ProcessPool(forkserver, self._ended)
+        self._handlers.start()
+        if self._processes is not None:
+            self._processes.start()
 
     def wake(self) -> None:
         """There may be work; call it on the loop."""
@@ -102,13 +114,16 @@ class Consumer:
         self._idle.clear()
         executions = [e for h in held if (e := self._prepare(h)) is not None]
         coroutines = [e for e in executions if e.isolation == "async"]
-        plain = [e for e in executions if e.isolation != "async"]
+        processes = [e for e in executions if e.isolation == "process" and self._processes is not None]
+        threads = [e for e in executions if e not in coroutines and e not in processes]
         if coroutines:
-            self.handlers.start_all(coroutines)
-        for execution in plain:
+            self._handlers.start_all(coroutines)
+        for execution in threads:  # the handlers' loop and the child processes keep their own time
             self._timers[execution.held] = self._loop.call_later(execution.limit, execution.time_out)
-        if plain:
-            self.threads.start_all(plain)
+        if processes and self._processes is not None:
+            self._processes.start_all(processes)
+        if threads:
+            self._threads.start_all(threads)
 
     def _prepare(self, held: Held) -> Execution | None:
         try:
@@ -168,8 +183,16 @@ class Consumer:
         if len(self._book):
             for held in self._book.everything():
                 held.ask(Interrupt.SHUTDOWN)
-            await self._until_idle(2.0)
+            await self._until_idle(self._kill_grace + 1.0)
         return not len(self._book)
+
+    def close(self, clean: bool) -> bool:
+        """End what runs handlers; not `clean`: some run on. Child processes are killed; whether all are gone."""
+        gone = self._processes is None or self._processes.close()
+        self._threads.close()
+        if clean:
+            self._handlers.close()
+        return gone
 
     async def _idle_or(self, hurry: asyncio.Event) -> None:
         tasks = [asyncio.ensure_future(self._idle.wait()), asyncio.ensure_future(hurry.wait())]

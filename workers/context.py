@@ -1,5 +1,6 @@
 """The worker's JobContext: progress and log lines are kept here and written in batches, at most once a second a job."""
 
+import secrets
 import shutil
 import tempfile
 import threading
@@ -35,6 +36,7 @@ class WorkerContext(JobContext):
         self._ended = False
         self.last_progress: tuple[int, str] | None = None
         self._told = False
+        self._said_at: float | None = None
         self._guard = threading.Lock()
 
     def _publish_progress(self, percent: int, stage: str) -> None:
@@ -45,8 +47,28 @@ class WorkerContext(JobContext):
     def _publish_log(self, level: LogLevel, message: str) -> None:
         with self._guard:
             self._numbered += 1
-            self._lines_waiting.append((self._numbered, level, message, time.monotonic()))
+            self._lines_waiting.append((self._numbered, level, message, self._said_at or time.monotonic()))
         self._tell()
+
+    def relay_log(self, level: LogLevel, message: str, at: float) -> None:
+        """A line that the handler wrote in a process of its own, at the instant `at` of this machine's monotonic clock.
+
+        The limits hold here once more. Raises ValueError or TypeError for what is no level or no instant.
+        """
+        with self._lock:
+            self._said_at = min(float(at), time.monotonic())
+            try:
+                self.log(message, level)
+            finally:
+                self._said_at = None
+
+    def reserve_folder(self) -> Path:
+        """Name the folder that a handler in a process of its own may make: whoever kills that process clears it.
+
+        The name is chosen here, where the folder is deleted: no handler's process says what that is.
+        """
+        self._folder = Path(tempfile.gettempdir()) / f"turno-{self.job_id}-{secrets.token_hex(6)}"
+        return self._folder
 
     def _open_folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"turno-{self.job_id}-"))

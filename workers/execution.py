@@ -1,10 +1,13 @@
 """One execution, a straight line: resolve, validate, run with immediate retries, conclude.
 
-The same line for async and plain handlers; only the call and the pause between tries differ.
+The same line for async and plain handlers, in this process or in a child of its own; only the call and the pause
+between tries differ. Of a handler in a child process the worker keeps an Execution too: it is never run here, it takes
+in what the child says, and it concludes when the child can't.
 """
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -16,6 +19,7 @@ from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 from django.utils.translation import gettext as _
 
+from jobs.conf import conf
 from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost, PermanentJobError, Snooze
 from jobs.jobtypes import JobType
 from jobs.outcomes import Ending
@@ -23,11 +27,15 @@ from jobs.policy import EffectivePolicy, policy
 from jobs.registry import catalogue
 from jobs.states import State
 from workers import conclusion
+from workers.conclusion import Death
 from workers.context import WorkerContext
 from workers.leases import Held, Interrupt, timeout_error
 
 log = logging.getLogger(__name__)
 _rng = Random()  # noqa: S311  (jitter)
+os.register_at_fork(after_in_child=_rng.seed)  # or all children would draw the same
+Call = Callable[["Execution", Any], Awaitable[Any]]
+Pause = Callable[["Execution", float], Awaitable[None]]
 
 
 @dataclass(eq=False, slots=True)
@@ -47,9 +55,9 @@ class Execution:
         """Where the handler runs."""
         return self.job_type.isolation if self.job_type else "async"
 
-    def run(self) -> Ending:
-        """Run a plain handler in this thread. Never raises."""
-        return self._conclude(_drive(self._attempt(_call_plain, _pause_plain)))
+    def run(self, call: Call | None = None) -> Ending:
+        """Run a plain handler in this thread, by `call` where who runs it has something to do around. Never raises."""
+        return self._conclude(_drive(self._attempt(call or call_plain, _pause_plain)))
 
     async def arun(self) -> Ending:
         """Run an async handler on this loop. Never raises, whatever the handler raises."""
@@ -63,9 +71,26 @@ class Execution:
         """The attempt's time is over."""
         self.held.ask(Interrupt.TIMEOUT, self.limit)
 
-    async def _attempt(
-        self, call: Callable[["Execution", Any], Awaitable[Any]], pause: Callable[["Execution", float], Awaitable[None]]
-    ) -> tuple[Ending, float]:
+    def relayed(self, ending: Ending) -> Ending:
+        """The end that the handler's own process gave, with what it had said until then."""
+        return self._with_words(ending)
+
+    def not_started(self) -> Ending:
+        """The end of an execution that was asked to stop before anything of it ran."""
+        cancelled = self.held.interrupt is Interrupt.CANCELLED
+        return (conclusion.cancelled if cancelled else conclusion.never_started)(self.held.claim)
+
+    def died(self, death: Death, duration: float) -> Ending:
+        """The end of an execution whose process has died: as it was asked to, else a loss."""
+        claim, why = self.held.claim, self.held.interrupt
+        if why is None:
+            ending = conclusion.lost(claim, death, self.policy.retry, conf().resilience.lost_limit, _rng)
+        else:
+            ending = conclusion.interrupted(claim, why, self._timeout_error(), self.policy.retry, _rng)
+            ending = replace(ending, exit_code=death.exit_code, signal=death.signal, peak_memory=death.peak_memory)
+        return self._with_words(replace(ending, duration=duration, tries=max(1, self.tries)))
+
+    async def _attempt(self, call: Call, pause: Pause) -> tuple[Ending, float]:
         claim, started = self.held.claim, time.monotonic()
         try:
             ending = await self._tries(call, pause)
@@ -79,9 +104,7 @@ class Execution:
             ending = conclusion.failed(claim, self._timeout_error(), self.policy.retry, _rng)
         return ending, duration
 
-    async def _tries(
-        self, call: Callable[["Execution", Any], Awaitable[Any]], pause: Callable[["Execution", float], Awaitable[None]]
-    ) -> Ending:
+    async def _tries(self, call: Call, pause: Pause) -> Ending:
         claim = self.held.claim
         if self.job_type is None:
             raise PermanentJobError(_("No handler of the type %(type)s is loaded here.") % {"type": claim.type})
@@ -123,19 +146,26 @@ class Execution:
 
     def _conclude(self, ended: tuple[Ending, float]) -> Ending:
         ending, duration = ended
-        lines = self.ctx.end()
+        ending = self._with_words(replace(ending, duration=duration, tries=max(1, self.tries)))
         self.ctx.clear_folder()
+        return ending
+
+    def _with_words(self, ending: Ending) -> Ending:
+        lines = self.ctx.end()
         percent, stage = self.ctx.last_progress or (None, None)
-        return replace(
-            ending, duration=duration, tries=max(1, self.tries), logs=lines, progress=percent, stage=stage or None
-        )
+        return replace(ending, logs=lines, progress=percent, stage=stage or None)
 
 
 def prepare(held: Held, dirty: Callable[[WorkerContext], None]) -> Execution:
     """An execution of what was claimed; the request's own timeout wins over the type's."""
+    return prepare_with(held, WorkerContext(held, dirty))
+
+
+def prepare_with(held: Held, ctx: WorkerContext) -> Execution:
+    """The same, with a context that speaks in another way."""
     job_type = catalogue.get(held.claim.type)
     effective = policy(job_type or held.claim.type, timeout=held.claim.timeout)
-    return Execution(held, job_type, effective, WorkerContext(held, dirty), effective.timeout)
+    return Execution(held, job_type, effective, ctx, effective.timeout)
 
 
 async def _call_async(execution: Execution, payload: Any) -> Any:
@@ -148,7 +178,8 @@ async def _pause_async(execution: Execution, delay: float) -> None:
     await execution.ctx.asleep(delay)
 
 
-async def _call_plain(execution: Execution, payload: Any) -> Any:
+async def call_plain(execution: Execution, payload: Any) -> Any:
+    """Call the handler of an execution; it does not wait, though it is a coroutine."""
     assert execution.job_type is not None  # noqa: S101  (_tries has looked)
     return execution.job_type.call(execution.ctx, payload)
 

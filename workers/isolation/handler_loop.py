@@ -56,6 +56,7 @@ class _Run:
         self._task = loop.create_task(self._line())
         self._timer = loop.call_later(execution.limit, execution.time_out)
         held = execution.held
+        held.thread = threading.get_ident()
         held.stop = self._stop
         if held.interrupt is not None:  # it was asked to stop before it started
             self._stop(held.interrupt)

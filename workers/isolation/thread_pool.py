@@ -1,11 +1,11 @@
 """Threads for plain handlers: cooperative. A thread can't be killed, so one that ignores the word keeps its slot."""
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from django.db import connections
-
 from jobs.outcomes import Ending
+from workers.connections import close_handler_connections
 from workers.execution import Execution
 
 Done = Callable[[Execution, Ending], None]
@@ -24,14 +24,11 @@ class ThreadPool:
             self._pool.submit(self._run, execution)
 
     def _run(self, execution: Execution) -> None:
+        execution.held.thread = threading.get_ident()
         try:
             ending = execution.run()
         finally:
-            # The handler's own ORM connections: none stays open, none stays in a transaction that it forgot (which
-            # closing alone would not undo: the thread gets new ones).
-            for connection in connections.all(initialized_only=True):
-                connection.close()
-                del connections[connection.alias]
+            close_handler_connections()
         self._done(execution, ending)
 
     def close(self) -> None:

@@ -1,0 +1,70 @@
+"""What a child puts back between two jobs, and what makes it end."""
+
+import pytest
+from django.db import connections
+
+import tests.isolation.handlers  # noqa: F401
+from jobs.states import State
+from tests.isolation.house import House
+from tests.kit.processes import eventually
+
+pytestmark = pytest.mark.crash
+
+
+@pytest.mark.parametrize(
+    "ways", [["cwd"], ["umask"], ["environment"], ["signals"], ["streams"], ["random"], ["language"], ["zombie"]]
+)
+def test_what_can_be_put_back_is_and_the_child_stays(house, ways):
+    before = house.result("iso.look")
+    house.result("iso.dirty", {"ways": ways})
+    after = house.result("iso.look")
+    assert before.pop("random") != after.pop("random")
+    assert before == after
+
+
+def test_random_numbers_are_no_sequence_that_an_earlier_handler_began(house):
+    numbers = [house.result("iso.dirty", {"ways": ["random"]})["random"] for _ in range(2)]
+    assert numbers[0] == numbers[1]  # it was seeded by the handler
+    assert house.result("iso.look")["random"] != house.result("iso.look")["random"]
+
+
+@pytest.mark.parametrize("way", ["thread", "limits", "stdout", "files", "process"])
+def test_what_can_not_be_put_back_ends_the_child_and_the_job_is_well(house, way):
+    clean = house.result("iso.look")
+    dirty = house.result("iso.dirty", {"ways": [way]})["pid"]
+    after = house.result("iso.look")
+    assert clean["pid"] == dirty != after["pid"]
+    eventually(lambda: house.pool.children == [after["pid"]], "the one before has ended")
+
+
+def test_processes_that_a_handler_ends_itself_keep_the_child(house):
+    first = house.result("iso.look")["pid"]
+    assert house.run("iso.dirty", {"ways": ["pool"]}).to == State.SUCCEEDED
+    assert house.result("iso.look")["pid"] in (first, *house.pool.children)
+
+
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+
+def test_no_connection_to_the_database_exists_before_a_handler_uses_the_orm_and_none_after_it(transactional_db):
+    connections.close_all()
+    house = House()
+    try:
+        others = backends()
+        for _ in range(3):
+            house.result("iso.echo")
+        house.result("iso.fresh")
+        assert backends() == others
+        first = house.result("iso.orm")
+        eventually(lambda: first["backend"] not in backends(), "its connection is closed")
+        second = house.result("iso.orm")
+        assert first["pid"] == second["pid"]
+        assert first["backend"] != second["backend"]
+    finally:
+        house.close()
+
+
+def backends() -> set[int]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(BACKENDS)
+        return {pid for (pid,) in cursor.fetchall()}

@@ -1,0 +1,86 @@
+"""The wire between a worker and its child processes: frames, each a length of four bytes and a body.
+
+The worker is trusted and sends pickles. A child runs handlers, so it sends JSON only, and whatever comes from it is
+read as from a stranger: nothing that a handler does may hurt its worker.
+"""
+
+import json
+import pickle
+import struct
+from typing import Any, NamedTuple
+
+from jobs.conf import conf
+from jobs.outcomes import Claim
+
+HEADER = struct.Struct("!I")
+ROOM = 4 * 1024**2  # bytes, beside results and lines
+
+
+class BrokenFrame(Exception):
+    """What a child sent is no frame, or is larger than a frame can be."""
+
+
+class Job(NamedTuple):
+    """What a child gets: the how-manieth job it is there, until when its lease holds, whether it is the last."""
+
+    number: int
+    claim: Claim
+    deadline: float
+    folder: str
+    last: bool
+
+
+def longest() -> int:
+    """The most bytes that a frame's body may have: JSON writes one byte of text as six at most."""
+    limits = conf().limits
+    return ROOM + 6 * (limits.result + limits.log_bytes)
+
+
+def pack_job(job: Job) -> bytes:
+    """A frame for a child."""
+    body = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(body)) + body
+
+
+def unpack_job(body: bytes) -> Job:
+    """What `pack_job` packed."""
+    return pickle.loads(body)  # noqa: S301  (the worker wrote it)
+
+
+def pack(*message: Any) -> bytes:
+    """A frame for the worker: a word, and what belongs to it."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    return HEADER.pack(len(body)) + body
+
+
+class Decoder:
+    """Frames out of a stream of bytes."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._longest = longest()
+
+    def feed(self, data: bytes) -> list[list[Any]]:
+        """The messages that are complete with `data`. Raises BrokenFrame; after that nothing can be read any more."""
+        self._buffer += data
+        found = []
+        while len(self._buffer) >= HEADER.size:
+            (size,) = HEADER.unpack_from(self._buffer)
+            if size > self._longest:
+                raise BrokenFrame(f"a frame of {size} bytes")
+            end = HEADER.size + size
+            if len(self._buffer) < end:
+                break
+            found.append(_message(bytes(self._buffer[HEADER.size : end])))
+            del self._buffer[:end]
+        return found
+
+
+def _message(body: bytes) -> list[Any]:
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BrokenFrame(f"no JSON: {error}") from None
+    if not isinstance(message, list) or not message:
+        raise BrokenFrame("no message")
+    return message

@@ -1,0 +1,294 @@
+"""The pool of child processes: which execution runs in which child, and how children come and go.
+
+A child that is free waits for the next job, the one that was used last first. A job of a type that is `fresh`, or that
+was lost before, gets a child of its own. An execution that no child has begun waits here, and can be cancelled.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from jobs.conf import conf
+from jobs.outcomes import Ending
+from jobs.registry import catalogue
+from workers import tree
+from workers.conclusion import Death, Fault
+from workers.connections import Backoff
+from workers.execution import Execution
+from workers.isolation.forkserver import ForkServer
+from workers.isolation.handle import Child
+from workers.leases import Interrupt
+
+log = logging.getLogger(__name__)
+Done = Callable[[Execution, Ending], None]
+ANSWER = 15.0  # seconds for a new child to come
+TRIM = 0.25  # of `child_idle`: how often idle children are looked at
+STARTING = 60.0  # seconds for a new forkserver to load all but the handler modules
+ORPHANS = 3.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it
+LONGEST_PAUSE = 10.0
+
+
+class ProcessPool(threading.Thread):
+    """Runs executions in child processes; `done` is called in this thread with each end, when nothing of it runs.
+
+    `types`: those that every forkserver has to know, by default all that run in processes.
+    """
+
+    def __init__(self, server: ForkServer, done: Done, types: Iterable[str] | None = None) -> None:
+        super().__init__(name="turno-processes", daemon=True)
+        self._keep = server.keep
+        self._done = done
+        self._loop = asyncio.new_event_loop()
+        self._server: ForkServer | None = server
+        self._ready = False
+        known = (t.name for t in catalogue.types() if t.isolation == "process")
+        self._types = frozenset(known if types is None else types)
+        self._waiting: deque[Execution] = deque()
+        self._own: deque[Execution] = deque()
+        self._children: dict[int, Child] = {}
+        self._idle: list[Child] = []
+        self._answer: asyncio.TimerHandle | None = None
+        self._pause: asyncio.TimerHandle | None = None
+        self._backoff = Backoff(LONGEST_PAUSE)
+        self._closing = False
+        self.clean = True  # after close(): whether everything has ended
+
+    # From other threads.
+
+    def start_all(self, executions: Sequence[Execution]) -> None:
+        """Start executions; called from the engine."""
+        self._loop.call_soon_threadsafe(self._start_all, executions)
+
+    def close(self, timeout: float = 10.0) -> bool:
+        """End everything: what runs is killed, and ends as a shutdown ends it. Whether nothing was left alive."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._close)
+        self.join(timeout)
+        return self.clean and not self.is_alive()
+
+    @property
+    def children(self) -> list[int]:
+        """The pids of all children, for tests and figures."""
+        return list(self._children)
+
+    def run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._listen()
+        self._trim()
+        self._loop.run_forever()
+        self.clean = not self._children
+        if self._server is not None:
+            self.clean = self._server.end(3.0) and self.clean
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    # Executions.
+
+    def _start_all(self, executions: Sequence[Execution]) -> None:
+        for execution in executions:
+            held = execution.held
+            held.stop = self._stop_of(execution)
+            self._queue_of(execution).append(execution)
+            if self._closing:
+                held.ask(Interrupt.SHUTDOWN)
+            if held.interrupt is not None:  # it was asked to stop before it came here
+                self._ask(execution, held.interrupt)
+        self._pump()
+
+    def _stop_of(self, execution: Execution) -> Callable[[Interrupt], None]:
+        def stop(why: Interrupt) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and all children with it
+                self._loop.call_soon_threadsafe(self._ask, execution, why)
+
+        return stop
+
+    def _queue_of(self, execution: Execution) -> deque[Execution]:
+        fresh = execution.job_type is not None and execution.job_type.fresh
+        return self._own if fresh or execution.held.claim.lost_count else self._waiting
+
+    def _ask(self, execution: Execution, why: Interrupt) -> None:
+        for queue in (self._waiting, self._own):
+            if execution in queue:
+                queue.remove(execution)
+                self.ended(execution, execution.not_started())
+                return
+        for child in self._children.values():
+            if child.execution is execution:
+                child.ask(why)
+                return
+
+    def _pump(self) -> None:
+        """Give work to who is free; ask for one more child where that is not enough."""
+        while self._idle and self._waiting:
+            self._idle.pop().give(self._waiting.popleft(), last=False)
+        if (self._waiting or self._own) and self._ready and not self._answer and not self._pause and self._server:
+            self._answer = self._loop.call_later(ANSWER, self._server_lost, "it does not answer")
+            try:
+                self._server.spawn()
+            except OSError as error:
+                self._server_lost(str(error))
+
+    # What children say (`handle.Owner`).
+
+    def freed(self, child: Child) -> None:
+        """It has nothing to do."""
+        self._idle.append(child)
+        self._pump()
+
+    def ended(self, execution: Execution, ending: Ending) -> None:
+        """An execution is over, and nothing of it runs."""
+        execution.held.extended = None
+        self._done(execution, ending)
+
+    def not_begun(self, execution: Execution) -> None:
+        """The child died before it had begun with what it was given: another one gets it."""
+        self._queue_of(execution).appendleft(execution)
+        if execution.held.interrupt is not None:
+            self._ask(execution, execution.held.interrupt)
+
+    def unheard(self, child: Child) -> None:
+        """It is dead, and the forkserver does not say so."""
+        self._server_lost(f"it does not tell that {child.pid} is dead")
+
+    # The forkserver.
+
+    def _listen(self) -> None:
+        if self._server is not None:
+            self._loop.add_reader(self._server.channel, self._hear)
+
+    def _hear(self) -> None:
+        while self._server is not None:
+            try:
+                message, descriptors = self._server.read()
+            except BlockingIOError:
+                return
+            if message is None:
+                self._server_lost("it has ended")
+            elif "spawned" in message:
+                self._spawned(message["spawned"], descriptors)
+            elif "failed" in message:
+                self._not_spawned(message["failed"])
+            elif "ended" in message:
+                self._reaped(message)
+            else:
+                self._became_ready(set(message["ready"]))
+
+    def _became_ready(self, types: set[str]) -> None:
+        missing = self._types - types
+        if missing:  # (handlers were changed on disk meanwhile)
+            self._server_lost(f"it does not know {sorted(missing)[:5]}")
+            return
+        self._ready = True
+        self._cancel_answer()
+        self._pump()
+
+    def _spawned(self, pid: int, descriptors: list[int]) -> None:
+        self._cancel_answer()
+        if len(descriptors) < 3:  # none is left for this process: the child sees that nobody holds its other end
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._not_spawned("no descriptor is left")
+            return
+        self._backoff.reset()
+        child = self._children[pid] = Child(pid, descriptors, self, self._loop)
+        if self._closing:
+            child.retire()
+        elif self._own:
+            child.give(self._own.popleft(), last=True)
+        else:
+            self._idle.append(child)
+        self._pump()
+
+    def _not_spawned(self, why: str) -> None:
+        self._cancel_answer()
+        delay = self._backoff.delay()
+        log.warning("child.not_started", extra={"error": why, "again_in": round(delay, 2)})
+        self._pause = self._loop.call_later(delay, self._resume)
+
+    def _resume(self) -> None:
+        self._pause = None
+        if self._server is None:
+            self._start_server()
+        self._pump()
+
+    def _cancel_answer(self) -> None:
+        if self._answer is not None:
+            self._answer.cancel()
+            self._answer = None
+
+    def _reaped(self, message: dict[str, Any]) -> None:
+        child = self._children.pop(message["ended"], None)
+        if child is None:
+            return
+        if child in self._idle:
+            self._idle.remove(child)
+        child.died(Death(message["exit"], message["signal"], message["peak"]))
+        self._pump()
+        self._end_when_empty()
+
+    def _server_lost(self, why: str) -> None:
+        """Without it nobody finds what a dead child leaves: every child is ended from here, and it is replaced."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        started, self._ready = self._ready, False
+        self._cancel_answer()
+        log.error("forkserver.lost", extra={"reason": why, "children": len(self._children)})
+        self._loop.remove_reader(server.channel)
+        children, self._children, self._idle = list(self._children.values()), {}, []
+        late = [child for child in children if not child.alive]
+        killed = [tree.kill_tree(child.pid) for child in children if child.alive]
+        if not server.kill() or not all(killed):
+            log.critical("forkserver.not_clean")
+        for child in children:
+            death = Death(fault=Fault.ABANDONED)
+            if child in late:  # what it had left may not be below anybody that we know: our supervisor finds that
+                self._loop.call_later(ORPHANS, child.died, death)
+            else:
+                child.died(death)
+        if started and not self._closing:
+            self._start_server()
+        elif not self._closing:
+            self._not_spawned(why)
+        self._end_when_empty()
+
+    def _start_server(self) -> None:
+        try:
+            self._server = ForkServer.start(self._keep)
+        except OSError as error:
+            self._not_spawned(str(error))
+            return
+        self._listen()
+        patience = STARTING + conf().worker.import_timeout
+        self._answer = self._loop.call_later(patience, self._server_lost, "it does not start")
+
+    # Children that have nothing to do, and the end.
+
+    def _trim(self) -> None:
+        idle = conf().worker.child_idle
+        limit = time.monotonic() - idle
+        for child in [child for child in self._idle if child.idle_since < limit]:
+            self._idle.remove(child)
+            child.retire()
+        self._loop.call_later(max(0.05, idle * TRIM), self._trim)
+
+    def _close(self) -> None:
+        self._closing = True
+        for execution in [*self._waiting, *self._own, *(c.execution for c in self._children.values() if c.execution)]:
+            execution.held.ask(Interrupt.SHUTDOWN)
+        for execution in [*self._waiting, *self._own]:
+            self._ask(execution, Interrupt.SHUTDOWN)
+        for child in self._children.values():
+            child.kill() if child.execution is not None else child.retire()
+        self._idle.clear()
+        self._end_when_empty()
+
+    def _end_when_empty(self) -> None:
+        if self._closing and not self._children:
+            self._loop.stop()
