@@ -87,9 +87,8 @@ async def probe_async(ctx: JobContext, payload: Mark) -> Any:
     return outcome
 
 
-@job_type("probe.thread", max_attempts=5, isolation="thread")
-def probe_thread(ctx: JobContext, payload: Mark) -> Any:
-    """Marks its start and end, in a thread."""
+def plain(ctx: JobContext, payload: Mark) -> Any:
+    """What the plain handlers do, wherever they run."""
     write("start", payload.key, ctx)
     until = time.monotonic() + payload.spin
     while time.monotonic() < until:
@@ -101,6 +100,24 @@ def probe_thread(ctx: JobContext, payload: Mark) -> Any:
     outcome = conclude(ctx, payload)
     write("end", payload.key, ctx)
     return outcome
+
+
+@job_type("probe.thread", max_attempts=5, isolation="thread")
+def probe_thread(ctx: JobContext, payload: Mark) -> Any:
+    """Marks its start and end, in a thread."""
+    return plain(ctx, payload)
+
+
+@job_type("probe.process", max_attempts=5)
+def probe_process(ctx: JobContext, payload: Mark) -> Any:
+    """Marks its start and end, in a child process."""
+    return plain(ctx, payload)
+
+
+@job_type("probe.process_fresh", max_attempts=5, isolation="process", fresh=True)
+def probe_process_fresh(ctx: JobContext, payload: Mark) -> Any:
+    """Marks its start and end, in a child process of its own."""
+    return plain(ctx, payload)
 
 
 @job_type("probe.once", at_most_once=True)

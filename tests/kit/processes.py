@@ -7,10 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from django.db import connections
+
+from workers import tree
+from workers.clock import boottime
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 SHORT = {
@@ -41,7 +46,7 @@ def eventually(probe: Callable[[], Any], what: str, seconds: float = 20.0) -> An
         time.sleep(0.03)
 
 
-def test_database_url() -> str:
+def database_url() -> str:
     """The URL of the database that this test run uses."""
     settings = connections["default"].settings_dict
     user, password = settings["USER"], settings["PASSWORD"]
@@ -50,7 +55,10 @@ def test_database_url() -> str:
 
 
 class WorkerProcess:
-    """A `manage.py runworker` of the test's own, its events read from its log."""
+    """A `manage.py runworker` of the test's own: a supervisor, its worker, and what is below. Events come from its log.
+
+    `process` is the supervisor, whom a service manager would signal; `pid` is the worker's that is ready, or was last.
+    """
 
     def __init__(self, folder: Path, name: str, queues: str, env: Mapping[str, str], *arguments: str) -> None:
         self.name = name
@@ -60,8 +68,21 @@ class WorkerProcess:
         self.process = subprocess.Popen(command, cwd=PROJECT, env=dict(env), stderr=self._file, stdout=self._file)
 
     @property
-    def pid(self) -> int:
+    def supervisor_pid(self) -> int:
         return self.process.pid
+
+    @property
+    def pid(self) -> int:
+        return int(self.events("worker.ready")[-1]["pid"])
+
+    def tree(self) -> list[int]:
+        """The living processes below the supervisor: the worker, its forkserver, children, whatever they started."""
+        return tree.descendants(self.process.pid)
+
+    def forkserver(self) -> int:
+        """The pid of the worker's forkserver."""
+        [pid] = tree.children(self.pid)
+        return pid
 
     def events(self, name: str | None = None) -> list[dict[str, Any]]:
         """The log's events, all or those of one name."""
@@ -73,51 +94,92 @@ class WorkerProcess:
                     found.append(event)
         return found
 
-    def wait_ready(self) -> "WorkerProcess":
+    def wait_ready(self, times: int = 1) -> "WorkerProcess":
+        """Returns when a worker has been ready for the `times`-th time: the supervisor starts it again."""
+
         def ready() -> bool:
             assert self.process.poll() is None, f"{self.name} ended:\n{self.log.read_text()[-3000:]}"
-            return bool(self.events("worker.ready"))
+            return len(self.events("worker.ready")) >= times
 
         eventually(ready, f"{self.name} is ready", 30)
         return self
 
     def signal(self, number: int) -> None:
+        """Signal the supervisor, as a service manager does."""
         self.process.send_signal(number)
 
+    def kill_worker(self) -> int:
+        """SIGKILL the worker; its pid."""
+        os.kill(pid := self.pid, signal.SIGKILL)
+        return pid
+
+    def freeze_worker(self) -> int:
+        """SIGSTOP the worker alone; its pid, for `thaw`."""
+        os.kill(pid := self.pid, signal.SIGSTOP)
+        return pid
+
+    def freeze(self) -> int:
+        """SIGSTOP the worker and its supervisor; the worker's pid. What is below the worker goes on."""
+        pid = self.freeze_worker()
+        self.signal(signal.SIGSTOP)
+        return pid
+
     def wait(self, seconds: float = 20.0) -> int:
-        """The exit code, when it ends within `seconds`."""
+        """The supervisor's exit code, when it ends within `seconds`."""
         return self.process.wait(seconds)
 
     def close(self) -> None:
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
+            tree.kill_tree(self.process.pid)
             self.process.wait(10)
         self._file.close()
 
 
+def thaw(pid: int) -> float:
+    """SIGCONT a process, if it still is one; the instant before it, on CLOCK_BOOTTIME."""
+    now = boottime()
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+    return now
+
+
 class Fleet:
-    """The workers of one test; all are ended with it."""
+    """The workers of one test; they and all that they started are ended with it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.probe_log = folder / "probe.log"
         self._workers: list[WorkerProcess] = []
+        self._mark = f"PROBE_FLEET={uuid4()}"
         self.env = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("TURNO_", "DJANGO_"))},
             **SHORT,
-            "TURNO_DATABASE__URL": test_database_url(),
-            "TURNO_HANDLERS": '["tests.kit.handlers"]',
+            "TURNO_DATABASE__URL": database_url(),
+            "TURNO_HANDLERS": '["tests.kit.handlers", "tests.kit.beats"]',
             "TURNO_SAMPLES__ENABLED": "false",
+            "TURNO_WORKER__RUN_DIR": str(folder / "run"),  # of its own: other test runs have workers here too
             "PROBE_LOG": str(self.probe_log),
             "PYTHONPATH": str(PROJECT),
+            **dict([self._mark.split("=")]),
         }
 
     def start(self, name: str = "a", queues: str = "default:4", *arguments: str, **env: str) -> WorkerProcess:
         """Start a worker and go on at once; `wait_ready` waits for it."""
-        worker = WorkerProcess(self.folder, name, queues, self.env | env, *arguments)
+        mark = {"PROBE_WORKER": name}
+        worker = WorkerProcess(self.folder, name, queues, self.env | mark | env, *arguments)
         self._workers.append(worker)
         return worker
+
+    def living(self, name: str | None = None) -> list[int]:
+        """The processes that live of all that the fleet's workers (or the one of this name) ever started."""
+        marks = {self._mark.encode()} | ({f"PROBE_WORKER={name}".encode()} if name else set())
+        found = []
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError):
+                environment = (folder / "environ").read_bytes() if folder.name.isdigit() else b""
+                if marks <= set(environment.split(b"\0")) and tree.alive(int(folder.name)):
+                    found.append(int(folder.name))
+        return found
 
     def lines(self, word: str) -> list[list[str]]:
         """The probe log's lines that begin with `word`, split: word, key, execution, pid, instant."""
@@ -132,6 +194,9 @@ class Fleet:
     def close(self) -> None:
         for worker in self._workers:
             worker.close()
+        for pid in self.living():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def fleet_of(folder: Path) -> Iterator[Fleet]:

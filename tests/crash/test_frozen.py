@@ -1,0 +1,107 @@
+"""Stopped processes: whoever was frozen beyond its lease runs nothing beside its successor, and writes nothing."""
+
+import signal
+
+import pytest
+from django.db import connection
+
+import tests.kit.beats
+import tests.kit.handlers  # noqa: F401
+from jobs.enqueue import enqueue
+from jobs.models import Worker
+from tests.crash.beside import (
+    ISOLATIONS,
+    QUICK,
+    assert_nothing_beside,
+    assert_wrote_nothing_late,
+    begin,
+    last_line,
+    words,
+)
+from tests.kit.look import attempts, job, started, steps, wait_state
+from tests.kit.processes import eventually, thaw
+from tests.transitions.rows import ago, make_job
+from workers import tree
+
+pytestmark = pytest.mark.crash
+LEADER = "SELECT w.name FROM turno.leases AS l JOIN turno.workers AS w ON w.id = l.holder WHERE l.until > now()"
+
+
+@pytest.fixture
+def fleet(fleet):
+    fleet.env |= QUICK
+    return fleet
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_beside_the_successor_of_a_frozen_workers_job_nothing_runs(fleet, isolation):
+    type_ = f"beats.{isolation}"
+    first = fleet.start("a").wait_ready()
+    id_ = begin(fleet, type_, deaf=True)
+    frozen, said = first.freeze_worker(), words(id_, 1)
+    fleet.start("b").wait_ready()
+    started(fleet, type_, times=2)
+    thaw(frozen)
+    eventually(lambda: not tree.alive(frozen), "the frozen worker was killed")
+    first.wait_ready(2)  # its supervisor has started another
+    eventually(lambda: words(id_, 2) > 5, "the successor goes on")
+    assert_nothing_beside(fleet, type_)
+    assert_wrote_nothing_late(id_, max(said, words(id_, 1) if isolation == "process" else said))
+    assert len(attempts(id_)) == 1
+    assert first.events("supervisor.deadline_passed")
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_a_worker_that_is_frozen_with_its_supervisor_and_wakes_before_it_does_no_harm(fleet, isolation):
+    type_ = f"beats.{isolation}"
+    first = fleet.start("a", "default:4,of-a:1").wait_ready()
+    id_ = begin(fleet, type_, deaf=True)
+    frozen = first.freeze()
+    said = words(id_, 1)
+    fleet.start("b").wait_ready()
+    started(fleet, type_, times=2)
+    assert ("Processing", "Enqueued", "worker_lost") in steps(id_)  # nobody could prove that it was dead
+    if isolation == "process":  # its child has kept the deadline itself
+        said = words(id_, 1)
+        assert_nothing_beside(fleet, type_)
+    thawed = thaw(frozen)
+    if isolation != "process":  # what runs in the worker itself has one second
+        eventually(lambda: not tree.alive(frozen), "the worker has ended itself")
+        assert last_line(fleet, type_, 1) < thawed + 1.0
+    first.signal(signal.SIGCONT)
+    first.wait_ready(1 if isolation == "process" else 2)
+    other = enqueue("probe.async", {"key": "next"}, queue="of-a").id
+    wait_state(other, "Succeeded")
+    eventually(lambda: words(id_, 2) > 5, "the successor goes on")
+    assert_wrote_nothing_late(id_, said)
+    if isolation == "process":
+        assert_nothing_beside(fleet, type_)
+    assert len(attempts(id_)) == 1
+
+
+def test_a_frozen_leader_is_replaced_and_leads_no_more_until_it_has_won_again(fleet):
+    workers = {name: fleet.start(name).wait_ready() for name in ("a", "b")}
+
+    def leader():
+        with connection.cursor() as cursor:
+            cursor.execute(LEADER)
+            row = cursor.fetchone()
+        return row and row[0]
+
+    first = eventually(leader, "one of them leads")
+    second = "b" if first == "a" else "a"
+    frozen = workers[first].freeze()
+    eventually(lambda: leader() == second, "the other one leads", 10)
+    lost = make_job("Processing", type="probe.async", queue="nobody-serves-it", lease_expires_at=ago(600))
+    eventually(lambda: job(lost.id).state != "Processing", "the other one recovers what is lost")
+    workers[first].signal(signal.SIGCONT)
+    thaw(frozen)
+    eventually(lambda: Worker.objects.get(name=first).state == "Online", "the thawed one is back")
+    for _ in range(5):
+        lost = make_job("Processing", type="probe.async", queue="nobody-serves-it", lease_expires_at=ago(600))
+        eventually(lambda lost=lost: job(lost.id).state != "Processing", "what is lost is recovered")
+        assert leader() == second
+    assert len(workers[second].events("job.worker_lost")) == 6
+    assert not workers[first].events("job.worker_lost")
+    workers[second].freeze()
+    eventually(lambda: leader() == first, "the thawed one has won again", 10)
