@@ -146,7 +146,7 @@ class Messaging(Section):
 
 
 class Worker(Section):
-    """One worker process. `child_max_memory` is in bytes; `run_dir`: where live workers lock a file (empty: found)."""
+    """One worker process. `child_max_memory`: bytes of growth; `run_dir`: where live workers lock a file ("": found)."""
 
     queues: Queues = "default:4,critical:2,reports:2"
     lease_duration: Annotated[Duration, Field(ge=1)] = 60.0
@@ -162,7 +162,7 @@ class Worker(Section):
     batch_size: Count = Field(100, ge=1, le=500)
     kill_grace: Annotated[Duration, Field(le=60)] = 1.0
     child_max_jobs: Count = Field(1000, ge=1, le=1_000_000)
-    child_max_memory: Count = Field(512 * 1024**2, ge=32 * 1024**2)
+    child_max_memory: Count = Field(256 * 1024**2, ge=16 * 1024**2)
     child_idle: Positive = 60.0
     import_timeout: Positive = 60.0
     run_dir: str = ""

@@ -186,6 +186,11 @@ class Consumer:
             await self._until_idle(self._kill_grace + 1.0)
         return not len(self._book)
 
+    def dead_threads(self) -> list[str]:
+        """Those that run handlers and have died, which none may."""
+        threads = (self._handlers, self._processes)
+        return [thread.name for thread in threads if thread is not None and not thread.is_alive()]
+
     def close(self, clean: bool) -> bool:
         """End what runs handlers; not `clean`: some run on. Child processes are killed; whether all are gone."""
         gone = self._processes is None or self._processes.close()

@@ -109,6 +109,7 @@ class Execution:
         if self.job_type is None:
             raise PermanentJobError(_("No handler of the type %(type)s is loaded here.") % {"type": claim.type})
         payload = self.job_type.parse(claim.payload)
+        self.held.expire()  # this process may have been stopped since the claim
         while True:
             self.tries += 1
             self.held.flag.raise_if_set()

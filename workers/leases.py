@@ -13,6 +13,7 @@ from jobs.errors import JobCancelled, JobError, JobTimeout, LeaseLost
 from jobs.outcomes import Claim
 from workers.clock import boottime
 
+CANCEL_GRACE = 1.0  # seconds that a handler has to stop by itself after ctx.cancelled became true
 STOPPING = 0.5  # seconds that a handler has to stop once it is told that its lease is over
 STUCK = 5.0  # seconds after which a handler that was asked to stop and runs on is shown to people
 
@@ -60,6 +61,11 @@ class Held:
         if self.stop is not None:
             self.stop(why)
         return True
+
+    def expire(self) -> None:
+        """Ask the handler to stop when its deadline has passed: nothing begins after it."""
+        if self.deadline <= boottime():
+            self.ask(Interrupt.LOST)
 
 
 def timeout_error(limit: float) -> JobTimeout:

@@ -211,6 +211,7 @@ class Worker:
     def _check_threads(self) -> None:
         """A thread of the engine that died leaves the others working for nobody: end in order, and be started anew."""
         dead = [t.name for t in (self._claims, self._ends, self._heartbeat) if not t.is_alive()]
+        dead += self._consumer.dead_threads()
         if dead and not self._stopping.is_set():
             log.critical("engine.thread_died", extra={"threads": dead})
             self._failed = True
@@ -277,4 +278,3 @@ def _presence(options: Options) -> presence.Presence:
         queues=dict(options.queues),
         types=catalogue.names(),
     )
-

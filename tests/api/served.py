@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.client import KEY
-from tests.kit.processes import PROJECT, eventually, database_url
+from tests.kit.processes import PROJECT, database_url, eventually
 
 
 class Served:

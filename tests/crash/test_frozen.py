@@ -4,11 +4,12 @@ import signal
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 
 import tests.kit.beats
 import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import enqueue
-from jobs.models import Worker
+from jobs.models import Job, Worker
 from tests.crash.beside import (
     ISOLATIONS,
     QUICK,
@@ -38,17 +39,32 @@ def test_beside_the_successor_of_a_frozen_workers_job_nothing_runs(fleet, isolat
     type_ = f"beats.{isolation}"
     first = fleet.start("a").wait_ready()
     id_ = begin(fleet, type_, deaf=True)
-    frozen, said = first.freeze_worker(), words(id_, 1)
+    frozen = first.freeze_worker()
     fleet.start("b").wait_ready()
+    said = words(id_, 1)
     started(fleet, type_, times=2)
     thaw(frozen)
     eventually(lambda: not tree.alive(frozen), "the frozen worker was killed")
     first.wait_ready(2)  # its supervisor has started another
     eventually(lambda: words(id_, 2) > 5, "the successor goes on")
     assert_nothing_beside(fleet, type_)
-    assert_wrote_nothing_late(id_, max(said, words(id_, 1) if isolation == "process" else said))
+    assert_wrote_nothing_late(id_, said)
     assert len(attempts(id_)) == 1
     assert first.events("supervisor.deadline_passed")
+
+
+def test_a_worker_that_wakes_when_its_leases_have_just_ended_runs_nothing_beside_their_successors(fleet):
+    first = fleet.start("a").wait_ready()
+    jobs = {f"beats.{isolation}": begin(fleet, f"beats.{isolation}", deaf=True) for isolation in ISOLATIONS}
+    frozen = first.freeze_worker()
+    eventually(lambda: Job.objects.filter(lease_expires_at__lt=Now()).count() == len(jobs), "the leases are over")
+    thaw(frozen)
+    for type_ in jobs:
+        started(fleet, type_, times=2)
+    for type_, id_ in jobs.items():
+        eventually(lambda id_=id_: words(id_, job(id_).executions) > 5, "a successor goes on")
+        assert_nothing_beside(fleet, type_)
+        assert {outcome for _, outcome, _ in attempts(id_)} <= {"WorkerLost", "Interrupted"}
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
@@ -57,12 +73,11 @@ def test_a_worker_that_is_frozen_with_its_supervisor_and_wakes_before_it_does_no
     first = fleet.start("a", "default:4,of-a:1").wait_ready()
     id_ = begin(fleet, type_, deaf=True)
     frozen = first.freeze()
-    said = words(id_, 1)
     fleet.start("b").wait_ready()
+    said = words(id_, 1)
     started(fleet, type_, times=2)
     assert ("Processing", "Enqueued", "worker_lost") in steps(id_)  # nobody could prove that it was dead
     if isolation == "process":  # its child has kept the deadline itself
-        said = words(id_, 1)
         assert_nothing_beside(fleet, type_)
     thawed = thaw(frozen)
     if isolation != "process":  # what runs in the worker itself has one second

@@ -61,6 +61,30 @@ def test_a_killed_supervisors_worker_dies_with_it_and_a_neighbour_takes_its_jobs
     eventually(lambda: not fleet.living("a"), "nothing of it is left")
 
 
+def orphaned(fleet, **env):
+    """All of a worker's tree is killed at once but the program that its handler started; a neighbour takes over."""
+    worker = fleet.start("a").wait_ready()
+    id_ = begin(fleet, "beats.offspring")
+    fleet.start("b", **env).wait_ready()
+    eventually(lambda: fleet.lines("beat"), "it beats")
+    orphan = int(fleet.lines("beat")[0][3])
+    doomed = [worker.supervisor_pid, *worker.tree()]
+    doomed.remove(orphan)
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # nobody sees another one's death
+        for pid in doomed:
+            os.kill(pid, number)
+    assert tree.alive(orphan)
+    started(fleet, "beats.offspring", times=2)
+    eventually(lambda: [parts for parts in fleet.lines("beat") if parts[2] == "2"], "the successor's beats")
+    assert_nothing_beside(fleet, "beats.offspring")
+    assert ("Processing", "Enqueued", "taken_back") in steps(id_)
+
+
+def test_what_a_dead_workers_handler_left_running_is_killed_before_its_job_runs_again(fleet):
+    orphaned(fleet)
+    eventually(lambda: not fleet.living("a"), "nothing of it is left")
+
+
 def test_a_killed_child_costs_one_execution_of_its_own_job_and_nobody_elses(fleet):
     worker = fleet.start("a").wait_ready()
     jobs = {type_: begin(fleet, type_) for type_ in TYPES}

@@ -30,9 +30,9 @@ def assert_returned(ids):
         assert next(step for step in steps(id_) if step[0] == "Processing") == ("Processing", "Enqueued", "released")
 
 
-@pytest.mark.parametrize("types", [TYPES[:2], TYPES[2:]], ids=["async and thread", "process"])
-def test_handlers_that_ignore_it_are_killed_and_their_jobs_start_elsewhere(fleet, types):
-    worker = fleet.start("a", "default:4", "--shutdown-timeout", "300ms").wait_ready()
+def stops_with_deaf_handlers(fleet, types, **env):
+    """A worker is told to stop, its handlers take no notice, and another one stands by. Their jobs' ids."""
+    worker = fleet.start("a", "default:4", "--shutdown-timeout", "300ms", **env).wait_ready()
     ids = [begin(fleet, type_, deaf=True) for type_ in types]
     fleet.start("b", "default:4").wait_ready()
     worker.signal(signal.SIGTERM)
@@ -41,7 +41,12 @@ def test_handlers_that_ignore_it_are_killed_and_their_jobs_start_elsewhere(fleet
     for type_ in types:
         started(fleet, type_, times=2)
         assert_nothing_beside(fleet, type_)
-    assert_returned(ids)
+    return ids
+
+
+@pytest.mark.parametrize("types", [TYPES[:2], TYPES[2:]], ids=["async and thread", "process"])
+def test_handlers_that_ignore_it_are_killed_and_their_jobs_start_elsewhere(fleet, types):
+    assert_returned(stops_with_deaf_handlers(fleet, types))
     assert Worker.objects.get(name="a").state == "Offline"
 
 

@@ -120,6 +120,20 @@ def end(ctx: JobContext, payload: dict[str, Any]) -> Any:
     return {"pid": os.getpid()}
 
 
+@job_type("iso.chatter")
+def chatter(ctx: JobContext, payload: dict[str, Any]) -> Any:
+    """Talks without a pause, long lines and short ones, from two threads, until it is told to stop."""
+    other = threading.Thread(target=lambda: [ctx.log("aside") for _ in range(200)])
+    other.start()
+    try:
+        while True:
+            ctx.log("x" * 5000)
+            ctx.log("y")
+            ctx.report_progress(time.monotonic() % 100, "on")
+    finally:
+        other.join()
+
+
 class Two(Exception):
     """An exception that can't be made from its arguments, nor pickled."""
 

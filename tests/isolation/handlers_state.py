@@ -128,3 +128,23 @@ def ids(ctx: JobContext, payload: dict[str, Any]) -> Any:
 
     time.sleep(0.05)
     return {"pid": os.getpid(), "id": str(new_id()), "random": random.random(), "jitter": _rng.random()}
+
+
+KEPT: list[bytes] = []
+
+
+@job_type("iso.grow")
+def grow(ctx: JobContext, payload: dict[str, Any]) -> Any:
+    """Keeps `bytes` for good."""
+    KEPT.append(os.urandom(payload["bytes"]))
+    return {"pid": os.getpid()}
+
+
+@job_type("iso.pool", timeout=60)
+def pool(ctx: JobContext, payload: dict[str, Any]) -> Any:
+    """Ends a process of its own by SIGTERM, as `multiprocessing` does; its exit code."""
+    process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    process.start()
+    process.terminate()
+    process.join(20)
+    return {"exit": process.exitcode}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from jobs.conf import conf
 from jobs.states import Outcome, Reason, State
 from tests.isolation.house import files_of, told, zombies
 from tests.kit.processes import eventually
-from workers.isolation import baseline
+from workers.clock import boottime
 from workers.leases import Interrupt
 
 pytestmark = pytest.mark.crash
@@ -47,6 +48,28 @@ def test_a_fresh_type_and_a_job_that_was_lost_before_get_a_child_of_their_own(ho
     eventually(lambda: house.pool.children == [warm], "the others have ended")
 
 
+def test_a_job_whose_child_dies_before_it_took_it_runs_in_another_and_counts_as_nothing(house):
+    idle = house.result("iso.echo")["pid"]
+    os.kill(idle, signal.SIGSTOP)
+    held = house.start("iso.echo", {"a": 1}, at_most_once=True)
+    eventually(lambda: held.extended is not None, "the child has been given it")
+    os.kill(idle, signal.SIGKILL)
+    ending = house.end(held)
+    assert (ending.to, ending.lost) == (State.SUCCEEDED, False)
+    assert json.loads(ending.result)["pid"] != idle
+
+
+def test_a_child_that_was_frozen_with_a_job_in_its_hands_does_not_begin_it_after_the_deadline(house, tmp_path):
+    idle = house.result("iso.echo")["pid"]
+    os.kill(idle, signal.SIGSTOP)
+    held = house.start("iso.end", {"how": "no", "tell": str(tmp_path / "pid")}, lease=0.3)
+    eventually(lambda: boottime() > held.deadline, "the deadline has passed")
+    os.kill(idle, signal.SIGCONT)
+    ending = house.end(held)
+    assert (ending.outcome, ending.counted) == (Outcome.INTERRUPTED, False)
+    assert not (tmp_path / "pid").exists()
+
+
 def test_a_child_ends_after_so_many_jobs_and_when_it_has_been_idle(house_with):
     house = house_with(child_max_jobs=3, child_idle=0.5)
     pids = [house.result("iso.echo")["pid"] for _ in range(7)]
@@ -57,7 +80,8 @@ def test_a_child_ends_after_so_many_jobs_and_when_it_has_been_idle(house_with):
 
 def test_a_child_that_has_grown_too_large_is_not_used_again(house_with):
     house = house_with(child_max_memory=32 * 1024**2)
-    assert len({house.result("iso.echo")["pid"] for _ in range(3)}) == 3
+    assert len({house.result("iso.grow", {"bytes": 1024**2})["pid"] for _ in range(3)}) == 1
+    assert len({house.result("iso.grow", {"bytes": 48 * 1024**2})["pid"] for _ in range(3)}) == 3
 
 
 def test_payload_and_result_of_any_size_and_any_characters_come_through(house):
@@ -133,4 +157,3 @@ def test_the_peak_of_memory_is_that_of_the_job_not_of_an_earlier_one_in_the_same
     small = house.run("iso.echo")
     assert large.peak_memory > 80 * 1024**2
     assert small.peak_memory < large.peak_memory - 60 * 1024**2
-    assert baseline.memory(os.getpid())[0] > 0

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.crash
         ({"how": "exit", "code": 3}, 3, None, "3"),
         ({"how": "exit", "code": 0}, 0, None, "0"),
         ({"how": "signal", "signal": 9}, None, 9, "9 (SIGKILL)"),
-        ({"how": "signal", "signal": 15}, None, 15, "15 (SIGTERM)"),
+        ({"how": "signal", "signal": 14}, None, 14, "14 (SIGALRM)"),
         ({"how": "segfault"}, None, 11, "11 (SIGSEGV)"),
         ({"how": "group"}, None, 9, "SIGKILL"),
     ],
@@ -123,6 +123,8 @@ def test_a_handler_that_takes_too_much_memory_fails_or_is_lost_alone(house):
     assert (killed.to, killed.failure_kind, killed.signal) == (State.FAILED, FailureKind.WORKER_LOST, signal.SIGKILL)
     assert killed.error.message == Death(signal=9).text() != Death(signal=10).text()
     assert killed.peak_memory > 64 * 1024**2
+    scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (house.server.pid, *house.pool.children)]
+    assert all(score > scores[0] for score in scores[1:])
     assert house.end(neighbour).to == State.SUCCEEDED
 
 

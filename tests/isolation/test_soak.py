@@ -18,7 +18,7 @@ from workers.leases import Held, Interrupt
 pytestmark = pytest.mark.crash
 ROUND = 8  # jobs at once
 WARM_UP = 100
-SLACK = 24 * 1024**2  # bytes of memory that a process may differ by
+SLACK = 8 * 1024**2  # bytes of memory that a process may differ by
 
 
 @pytest.mark.parametrize("jobs", [300, pytest.param(5000, marks=pytest.mark.longo)])
@@ -45,6 +45,7 @@ def soak(house: House, jobs: int, dice: random.Random, folder) -> list[Outcome]:
         for one in held:
             disturb(house, one, dice)
         outcomes += [house.end(one, 60).outcome for one in held]
+        house.forget()
     return outcomes
 
 
@@ -83,4 +84,4 @@ def state(house: House) -> tuple[int, ...]:
     eventually(lambda: not house.pool.children, "all children have ended")
     server = house.server.pid
     left = len(tree.descendants(server)) + len(zombies(server)) + len(zombies(os.getpid()))
-    return files_of(), files_of(server), left, baseline.memory(os.getpid())[1], baseline.memory(server)[1]
+    return files_of(), files_of(server), left, baseline.look().memory, baseline.look(server).memory

@@ -1,6 +1,7 @@
 """Cancel, time limit, shutdown and a lost lease end a handler in a child, and all that it started."""
 
 import os
+import random
 import signal
 import time
 
@@ -148,6 +149,16 @@ def test_a_job_that_was_asked_to_stop_before_it_came_is_not_started(house, tmp_p
     house.pool.start_all([prepare(held, house.dirty.append)])
     assert house.end(held).outcome == Outcome.CANCELLED
     assert not (tmp_path / "pid").exists()
+
+
+def test_the_word_stop_never_cuts_a_sentence_in_two(house):
+    dice = random.Random(7)
+    for _ in range(10):
+        held = [house.start("iso.chatter", timeout=dice.uniform(0.01, 0.15), max_attempts=1) for _ in range(4)]
+        for one in held:
+            ending = house.end(one)
+            assert (ending.outcome, ending.signal) == (Outcome.TIMED_OUT, None), ending.error
+            assert [line.number for line in ending.logs] == list(range(1, len(ending.logs) + 1))
 
 
 def test_an_end_that_came_before_the_word_stop_counts(house):

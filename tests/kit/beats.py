@@ -1,6 +1,8 @@
 """Handlers that show when they run: a line `beat key execution pid boottime` every 20 ms, and words to the database."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -72,6 +74,30 @@ def beats_thread(ctx: JobContext, payload: Beat) -> Any:
 def beats_process(ctx: JobContext, payload: Beat) -> Any:
     """Beats in a child process."""
     return beat_plain(ctx, payload)
+
+
+# What a handler may start: a program in a session of its own, which the handler's end does not end.
+OFFSPRING = """
+import os, sys, time
+key, execution = sys.argv[1:]
+while True:
+    line = f"beat {key} {execution} {os.getpid()} {time.clock_gettime(time.CLOCK_BOOTTIME):.6f}\\n"
+    file = os.open(os.environ["PROBE_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, line.encode())
+    os.close(file)
+    time.sleep(0.02)
+"""
+
+
+@job_type("beats.offspring", max_attempts=9, isolation="process")
+def beats_offspring(ctx: JobContext, payload: Beat) -> Any:
+    """Starts a program that beats, and waits."""
+    write("start", payload.key, ctx)
+    command = [sys.executable, "-c", OFFSPRING, payload.key, str(ctx.execution)]
+    with subprocess.Popen(command, start_new_session=True):
+        ctx.log("it has one")
+        ctx.sleep(payload.hold)
+    return {}
 
 
 @job_type("once.async", at_most_once=True)

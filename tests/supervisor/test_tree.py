@@ -107,7 +107,7 @@ def test_a_process_whose_first_thread_has_ended_is_no_zombie_and_is_killed(trees
 def test_a_fork_bomb_is_ended(trees: Trees, escape: str) -> None:
     # Every process of it forks as fast as it can, up to a number that leaves the machine alive.
     root = trees.start(
-        "most = len(os.listdir('/proc')) + 400\nif os.fork() == 0:\n    while True:\n"
+        "most = len(os.listdir('/proc')) + 200\nif os.fork() == 0:\n    while True:\n"
         "        if len(os.listdir('/proc')) > most: time.sleep(0.01); continue\n"
         f"        if os.fork() == 0: {escape or 'pass'}"
     )

@@ -1,4 +1,4 @@
-"""Real workers run plain handlers in child processes: losses, time limits, cancels and stops, as the tables tell them."""
+"""Real workers run plain handlers in child processes: losses, time limits, cancels, stops, as the tables tell them."""
 
 import signal
 

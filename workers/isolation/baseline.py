@@ -5,9 +5,9 @@ timers, standard streams of Python, recursion limit, socket timeout, tracing, th
 the active language among them, need nothing: each job runs in a copy of the context.)
 
 The child ends, and the next job gets another, when something is left that can't be put back with certainty: threads,
-descriptors 0 to 2 that lead elsewhere, resource limits, niceness or identity, more open files than before, more memory
-than allowed. Not looked at: modules that were imported or changed, globals, locale, warning filters, caches. They are
-what makes a child warm; a handler that changes the process for good declares `fresh=True`.
+descriptors 0 to 2 that lead elsewhere, resource limits, niceness or identity, more open files than before, or when it
+has grown by more memory than it may. Not looked at: modules that were imported or changed, globals, locale, warning
+filters, caches. They are what makes a child warm; a handler that changes the process for good declares `fresh=True`.
 """
 
 import os
@@ -19,8 +19,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from workers.isolation.gate import RAISE
 
 MORE_FILES = 64
 THREADS_END = 0.1  # seconds for a handler's last threads to end
@@ -31,13 +32,15 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 class Baseline:
     """A child as it is before its first job. Belongs to the main thread."""
 
-    def __init__(self, max_memory: int) -> None:
-        self._max_memory = max_memory
+    def __init__(self, growth: int) -> None:
+        self._max_memory = look().memory + growth  # what was loaded before the fork is no leak of the child's
         self._folder = _folder()
         self._umask = os.umask(0o077)
         os.umask(self._umask)
         self._environment = dict(os.environ)
-        self._signals = _signals()
+        self._environment_data = dict(_environment_data())
+        self._signals = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        self._signals_seen = look().signals
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._streams = sys.stdin, sys.stdout, sys.stderr
         self._recursion = sys.getrecursionlimit()
@@ -45,17 +48,17 @@ class Baseline:
         self._files = _files()
         self._threads = frozenset(sys._current_frames())
 
-    def put_back(self, memory_now: int) -> str | None:
+    def put_back(self, seen: "Look") -> str | None:
         """Put back what can be; why the child must end, if it must: one word for the log."""
         sys.settrace(None)
         sys.setprofile(None)
-        self._put_back_signals()
+        self._put_back_signals(seen)
         sys.stdin, sys.stdout, sys.stderr = self._streams
         if sys.getrecursionlimit() != self._recursion:
             sys.setrecursionlimit(self._recursion)
         socket.setdefaulttimeout(None)
         os.umask(self._umask)
-        if dict(os.environ) != self._environment:
+        if _environment_data() != self._environment_data:
             _put_back_environment(self._environment)
         random.seed()
         if self._folder and _folder() != self._folder:
@@ -70,17 +73,18 @@ class Baseline:
         files = _files()
         if files is None or (self._files is not None and files > self._files + MORE_FILES):
             return "files"
-        return "memory" if memory_now > self._max_memory else None
+        return "memory" if seen.memory > self._max_memory else None
 
-    def _put_back_signals(self) -> None:
+    def _put_back_signals(self, seen: "Look") -> None:
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
-        with suppress(ValueError):
-            signal.set_wakeup_fd(-1)
-        for number, handler in _signals().items():
-            if handler is not self._signals[number] and self._signals[number] is not None:
-                signal.signal(number, self._signals[number])
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        signal.set_wakeup_fd(-1)
+        # What the system sees tells all but one handler of ours from another: one look instead of sixty.
+        if seen.signals != self._signals_seen or signal.getsignal(RAISE) is not self._signals[RAISE]:
+            for number, handler in self._signals.items():
+                if handler is not None and signal.getsignal(number) is not handler:
+                    signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def _threads_ended(self) -> bool:
         limit = time.monotonic() + THREADS_END
@@ -108,13 +112,28 @@ def forget_peak() -> None:
             os.close(file)
 
 
-def memory(pid: int | str = "self") -> tuple[int, int]:
-    """The resident memory of a process in bytes: its peak, and now. Zeros where that can't be told."""
+class Look(NamedTuple):
+    """A process seen from outside: its state (a letter of the system's), resident memory now and at most, in bytes,
+    and what it does with signals."""
+
+    state: str = ""
+    memory: int = 0
+    peak: int = 0
+    signals: bytes = b""
+
+
+def look(pid: int | str = "self") -> Look:
+    """Look at a process; zeros where nothing can be told of it, as of one that has ended."""
     with suppress(OSError, ValueError, IndexError):
-        text = Path(f"/proc/{pid}/status").read_text(errors="replace")
-        peak, now = (int(text.partition(f"{name}:")[2].split(None, 1)[0]) * 1024 for name in ("VmHWM", "VmRSS"))
-        return peak, now
-    return 0, 0
+        file = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            text = os.read(file, 8192)
+        finally:
+            os.close(file)
+        now, peak = (int(text.partition(name)[2].split(None, 1)[0]) * 1024 for name in (b"VmRSS:", b"VmHWM:"))
+        state = text.partition(b"State:")[2].split(None, 1)[0].decode()
+        return Look(state, now, peak, text.partition(b"SigBlk:")[2].partition(b"CapInh:")[0])
+    return Look()
 
 
 def _folder() -> str:
@@ -124,8 +143,9 @@ def _folder() -> str:
         return ""
 
 
-def _signals() -> dict[int, Any]:
-    return {number: signal.getsignal(number) for number in signal.valid_signals()}
+def _environment_data() -> Any:
+    """The variables as they are kept, without a copy of each text."""
+    return getattr(os.environ, "_data", None) or dict(os.environ)
 
 
 def _put_back_environment(environment: dict[str, str]) -> None:

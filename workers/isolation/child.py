@@ -11,7 +11,9 @@ import os
 import signal
 import socket
 from contextlib import suppress
+from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import Any, NoReturn
 
 from jobs.conf import conf
@@ -21,7 +23,7 @@ from workers import conclusion, tree
 from workers.connections import close_handler_connections
 from workers.execution import Execution, call_plain, prepare_with
 from workers.isolation import endings, frames
-from workers.isolation.baseline import Baseline, flush_streams, forget_peak, memory
+from workers.isolation.baseline import Baseline, Look, flush_streams, forget_peak, look
 from workers.isolation.childcontext import ChildContext
 from workers.isolation.gate import RAISE, Gate
 from workers.isolation.watchdog import Watchdog
@@ -31,10 +33,12 @@ from workers.leases import Held
 log = logging.getLogger(__name__)
 EXIT_GONE = 71  # the connection to the worker is gone
 EXIT_BROKEN = 70  # a fault of this program
+OOM_SCORE = 300  # of 1000, added to what a process takes of the memory in thousandths
 LEFT = 5.0  # seconds for processes that a handler left to die
 # What forkserver and worker ignore or handle in ways of their own.
-NOT_OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+NOT_OURS = (signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 DEFAULT_SIGNALS = (*NOT_OURS, signal.SIGTSTP, signal.SIGCHLD, signal.SIGALRM)
+OF_SERVICES = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run(work: socket.socket, control: socket.socket) -> NoReturn:
@@ -45,7 +49,10 @@ def run(work: socket.socket, control: socket.socket) -> NoReturn:
         signal.set_wakeup_fd(-1)
         for number in DEFAULT_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
+        for number in OF_SERVICES:
+            signal.signal(number, _WorkersBusiness(os.getpid()))
         tree.become_subreaper()
+        _die_first()
         with suppress(OSError, RuntimeError):
             faulthandler.enable(2)  # a crash in C says where
         code = Child(work, control).serve()
@@ -77,14 +84,12 @@ class Child:
             job = self._wire.receive()
             if job is None:
                 return 0
-            self._wire.send("start")
             ending = self._run(job)
             if not self._wire.is_original:
                 os._exit(0)  # a copy that the handler forked came back here: it is nobody's
-            peak, now = memory()
-            ending_fields = endings.to_fields(ending) | {"peak_memory": peak or None}
-            retire = self._clean(now) or ("age" if job.last or job.number >= self._most else None)
-            self._wire.send("end", ending_fields, retire)
+            seen = look()
+            retire = self._clean(seen) or ("age" if job.last or job.number >= self._most else None)
+            self._wire.send("end", endings.to_fields(ending) | {"peak_memory": seen.peak or None}, retire)
             self._watchdog.end(job.number)
             if retire is not None:
                 return 0
@@ -113,16 +118,39 @@ class Child:
         finally:
             self._gate.close()
 
-    def _clean(self, memory_now: int) -> str | None:
+    def _clean(self, seen: Look) -> str | None:
         """Undo what the job did to this process; why the process must not be used again, if so."""
         try:
             flush_streams()
             close_handler_connections()
             left = _end_processes()
-            return self._baseline.put_back(memory_now) or ("processes" if left else None)
+            return self._baseline.put_back(seen) or ("processes" if left else None)
         except Exception:
             log.exception("child.not_clean")
             return "error"
+
+
+class _WorkersBusiness:
+    """A service manager sends these to every process of the service: the worker stops its handlers in order.
+
+    They are handled, not ignored, for what a handler starts would inherit that; and in a copy of this process that a
+    handler forked (`multiprocessing`) they end it as they always do.
+    """
+
+    def __init__(self, child: int) -> None:
+        self._child = child
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._child:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+
+def _die_first() -> None:
+    """Where memory runs out, the system shall choose a handler, not the worker or the forkserver."""
+    with suppress(OSError, ValueError):
+        path = Path("/proc/self/oom_score_adj")
+        path.write_text(str(max(OOM_SCORE, int(path.read_text()))))
 
 
 def _end_processes() -> bool:

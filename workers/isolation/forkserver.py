@@ -1,6 +1,7 @@
 """The forkserver as its worker sees it: forked before the worker has threads; later started as a program of its own."""
 
 import gc
+import json
 import logging
 import os
 import signal
@@ -19,9 +20,18 @@ from django.db import connections
 from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import nursery
+from workers.isolation.baseline import flush_streams, look
 
 log = logging.getLogger(__name__)
-START = "import sys, django; django.setup(); from workers.isolation.forkserver import main; main(sys.argv[1:])"
+START = """
+import json, sys
+told = json.loads(sys.argv[1])
+sys.path[:] = told["path"]
+import django
+django.setup()
+from workers.isolation.forkserver import main
+main(**told)
+"""
 TURN = 0.01  # seconds between two looks whether it has ended
 
 
@@ -50,8 +60,7 @@ class ForkServer:
         """
         _look_alone()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_streams()  # or both processes would write what waits
         gc.collect()
         gc.freeze()  # what is here now stays in pages that all processes share
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, nursery.IGNORED)  # until it ignores them
@@ -77,12 +86,12 @@ class ForkServer:
         """Start another one as a program of its own, which loads everything anew; for when the first has died."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            fds = (theirs.fileno(), *keep)
+            broken = [problem.module for problem in catalogue.problems()]
+            told = {"path": sys.path, "channel": theirs.fileno(), "keep": list(keep), "leave_out": broken}
             process = subprocess.Popen(
-                [sys.executable, "-c", START, *map(str, fds), *(problem.module for problem in catalogue.problems())],
+                [sys.executable, "-c", START, json.dumps(told)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=fds,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                pass_fds=(theirs.fileno(), *keep),
             )
         except BaseException:
             ours.close()
@@ -102,6 +111,11 @@ class ForkServer:
             return nursery.read(self.channel)
         except ConnectionError:
             return None, []
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its process is stopped (SIGSTOP, a debugger), or gone: then it will not answer."""
+        return look(self.pid).state in {"T", "t", ""}
 
     def end(self, seconds: float) -> bool:
         """Close the channel: it ends all below it and itself, killed when that takes longer. Whether it ended."""
@@ -134,19 +148,18 @@ class ForkServer:
         return self._reaped
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(*, path: Sequence[str], channel: int, keep: Sequence[int], leave_out: Sequence[str]) -> None:
     """The program: descriptors of the channel and of what to keep, and the modules that its worker found broken.
 
-    Django is set up already.
+    `path` is Python's, as the worker has it: set already, and Django is set up.
     """
     from workers import logs
 
     logs.configure()
-    channel, *keep = (int(argument) for argument in arguments if argument.isdecimal())
     for descriptor in (channel, *keep):
         os.set_inheritable(descriptor, False)
     nursery.ignore_signals()
-    catalogue.leave_out(argument for argument in arguments if not argument.isdecimal())
+    catalogue.leave_out(leave_out)
     catalogue.load(guarded=True)
     _look_alone()
     gc.collect()

@@ -21,7 +21,7 @@ class BrokenFrame(Exception):
 
 
 class Job(NamedTuple):
-    """What a child gets: the how-manieth job it is there, until when its lease holds, whether it is the last."""
+    """What a child gets. `number` counts its jobs, `deadline` is the end of the lease, `last`: nothing comes after."""
 
     number: int
     claim: Claim

@@ -20,14 +20,13 @@ from workers.clock import boottime
 from workers.conclusion import Death, Fault
 from workers.execution import Execution
 from workers.isolation import endings, frames
-from workers.isolation.baseline import memory
-from workers.isolation.watchdog import CANCEL_GRACE
-from workers.leases import Interrupt
+from workers.isolation.baseline import look
+from workers.leases import CANCEL_GRACE, Interrupt
 
 log = logging.getLogger(__name__)
 CHUNK = 262_144
 GONE = 1.0  # seconds between the end of a child's connection and its death, before it is killed
-SILENT = 5.0  # seconds between a child's death and the forkserver's word of it
+SILENT = 5.0  # seconds between two questions why the forkserver says nothing of a child's death
 
 
 class Owner(Protocol):
@@ -43,11 +42,11 @@ class Owner(Protocol):
         """The child died before it had begun with what it was given."""
 
     def unheard(self, child: "Child") -> None:
-        """It is dead, and the forkserver does not say so."""
+        """It has been dead for SILENT seconds, and the forkserver does not say so; asked again and again."""
 
 
 class Child:
-    """`number` is the how-manieth job it runs or ran last; `execution` is what it runs."""
+    """`number` counts its jobs, the one that runs included; `execution` is what it runs."""
 
     def __init__(self, pid: int, descriptors: list[int], owner: Owner, loop: asyncio.AbstractEventLoop) -> None:
         work, control, self.handle = descriptors
@@ -56,6 +55,7 @@ class Child:
         self.number = 0
         self.idle_since = time.monotonic()
         self.leaving = False  # it ends by itself
+        self.dead_since: float | None = None
         self._owner = owner
         self._loop = loop
         self._work = socket.socket(fileno=work)
@@ -64,7 +64,7 @@ class Child:
         self._control.setblocking(False)
         self._decoder = frames.Decoder()
         self._unsent = b""
-        self._began = False
+        self._unread = False  # it died without having taken the job
         self._since = 0.0
         self._ending: Ending | None = None
         self._fault: Fault | None = None
@@ -83,13 +83,12 @@ class Child:
     def give(self, execution: Execution, *, last: bool) -> None:
         """Run this; `last`: and nothing after it."""
         held = execution.held
-        self.execution, self._ending, self._began = execution, None, False
+        self.execution, self._ending = execution, None
         self.number += 1
         self._since = time.monotonic()
         number = self.number
         held.extended = lambda deadline: self._loop_calls(self._extend, number, deadline)
         deadline = held.deadline
-        self._say(f"job {number} {deadline!r}")
         folder = execution.ctx.reserve_folder()
         self._unsent += frames.pack_job(frames.Job(number, held.claim, deadline, str(folder), last))
         self._send()
@@ -116,13 +115,14 @@ class Child:
 
     def kill(self) -> None:
         """SIGKILL. The forkserver kills what it leaves, and then tells of its death."""
-        self._peak = self._peak or memory(self.pid)[0]
+        self._peak = self._peak or look(self.pid).peak
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
     def died(self, death: Death) -> None:
         """It is dead, reaped, and nothing of it lives: its last words are read, its execution ends."""
         self._drain()
+        self._unread = self._unread or bool(self._unsent)
         self._close()
         execution, self.execution = self.execution, None
         if execution is None:
@@ -131,7 +131,7 @@ class Child:
         if self._ending is not None:
             self._owner.ended(execution, execution.relayed(self._ending))
             return
-        if not self._began and self._fault is None:
+        if self._unread and self._fault is None:
             self._owner.not_begun(execution)
             return
         if held.interrupt is None and boottime() >= held.deadline:
@@ -161,9 +161,9 @@ class Child:
             sent = self._work.send(self._unsent)
         except BlockingIOError:
             sent = 0
-        except OSError:  # it is gone: what it had not begun goes to another
+        except OSError:  # it is gone
             self._loop.remove_writer(self._work)
-            self._unsent = b""
+            self._unread = True
             return
         self._unsent = self._unsent[sent:]
         if self._unsent:
@@ -176,8 +176,8 @@ class Child:
             data = self._work.recv(CHUNK)
         except BlockingIOError:
             return
-        except OSError:
-            data = b""
+        except OSError as error:
+            data = self._broken(error)
         if data:
             self._take(data)
         else:
@@ -189,11 +189,18 @@ class Child:
         while self._fault is None:
             try:
                 data = self._work.recv(CHUNK)
-            except OSError:
+            except BlockingIOError:
                 return
+            except OSError as error:
+                data = self._broken(error)
             if not data:
                 return
             self._take(data)
+
+    def _broken(self, error: OSError) -> bytes:
+        """A reset says that the other end was closed with something unread in it: the job that was sent last."""
+        self._unread = self._unread or isinstance(error, ConnectionResetError)
+        return b""
 
     def _take(self, data: bytes) -> None:
         try:
@@ -208,9 +215,7 @@ class Child:
         execution = self.execution
         if execution is None or self._ending is not None:
             return
-        if word == "start":
-            self._began = True
-        elif word == "try":
+        if word == "try":
             execution.tries = min(int(said[0]), 1_000_000)
         elif word == "progress":
             execution.ctx.report_progress(*said)
@@ -235,14 +240,19 @@ class Child:
         self._owner.freed(self)
 
     def _blame(self, fault: Fault) -> None:
-        if self._ending is None:
+        if self._ending is None and self.dead_since is None:  # else it had reasons of its own to end
             self._fault = fault
         self.kill()
 
     def _dead(self) -> None:
         self._loop.remove_reader(self.handle)
         self._cancel_timers()
-        self._later(SILENT, self._owner.unheard, self)
+        self.dead_since = time.monotonic()
+        self._later(SILENT, self._unheard)
+
+    def _unheard(self) -> None:
+        self._later(SILENT, self._unheard)
+        self._owner.unheard(self)
 
     def _later(self, delay: float, call: Any, *arguments: Any) -> None:
         self._timers.append(self._loop.call_later(delay, call, *arguments))

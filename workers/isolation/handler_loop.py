@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 
 from jobs.outcomes import Ending
 from workers.execution import Execution
-from workers.leases import Interrupt
+from workers.leases import CANCEL_GRACE, Interrupt
 
 log = logging.getLogger(__name__)
 Done = Callable[[Execution, Ending], None]
-CANCEL_GRACE = 1.0  # seconds that a handler has to stop by itself after ctx.cancelled became true
 
 
 class HandlerLoop(threading.Thread):

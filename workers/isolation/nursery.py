@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import socket
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -21,11 +20,12 @@ from typing import Any, NoReturn
 from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import child
+from workers.isolation.baseline import flush_streams
 
 log = logging.getLogger(__name__)
 SPAWN = b"spawn"
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP)
-LOOK = 20  # milliseconds between two looks at what a dead child left, while there is anything
+LOOK = 200  # milliseconds between two looks at what a dead child left (each that dies is heard of at once)
 ENDING = 10.0  # seconds for everything below to die at the end
 
 
@@ -103,8 +103,7 @@ class _Nursery:
             ours += [work, child_work]
             control, child_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             ours += [control, child_control]
-            sys.stdout.flush()
-            sys.stderr.flush()
+            flush_streams()
             pid = os.fork()
             if pid == 0:
                 self._be_child(work, child_work, control, child_control)

@@ -6,7 +6,6 @@ was lost before, gets a child of its own. An execution that no child has begun w
 
 import asyncio
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -19,19 +18,18 @@ from jobs.outcomes import Ending
 from jobs.registry import catalogue
 from workers import tree
 from workers.conclusion import Death, Fault
-from workers.connections import Backoff
 from workers.execution import Execution
 from workers.isolation.forkserver import ForkServer
 from workers.isolation.handle import Child
+from workers.isolation.supply import Supply
 from workers.leases import Interrupt
 
 log = logging.getLogger(__name__)
 Done = Callable[[Execution, Ending], None]
-ANSWER = 15.0  # seconds for a new child to come
 TRIM = 0.25  # of `child_idle`: how often idle children are looked at
-STARTING = 60.0  # seconds for a new forkserver to load all but the handler modules
 ORPHANS = 3.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it
-LONGEST_PAUSE = 10.0
+LOOK = 0.5  # seconds between two looks at a child that can't be killed
+ENDING = 3.0  # seconds for the forkserver to end by itself
 
 
 class ProcessPool(threading.Thread):
@@ -42,20 +40,15 @@ class ProcessPool(threading.Thread):
 
     def __init__(self, server: ForkServer, done: Done, types: Iterable[str] | None = None) -> None:
         super().__init__(name="turno-processes", daemon=True)
-        self._keep = server.keep
         self._done = done
         self._loop = asyncio.new_event_loop()
-        self._server: ForkServer | None = server
-        self._ready = False
         known = (t.name for t in catalogue.types() if t.isolation == "process")
-        self._types = frozenset(known if types is None else types)
+        self._supply = Supply(server, frozenset(known if types is None else types), self, self._loop)
         self._waiting: deque[Execution] = deque()
         self._own: deque[Execution] = deque()
         self._children: dict[int, Child] = {}
         self._idle: list[Child] = []
-        self._answer: asyncio.TimerHandle | None = None
-        self._pause: asyncio.TimerHandle | None = None
-        self._backoff = Backoff(LONGEST_PAUSE)
+        self._abandoned: set[Child] = set()
         self._closing = False
         self.clean = True  # after close(): whether everything has ended
 
@@ -79,12 +72,10 @@ class ProcessPool(threading.Thread):
 
     def run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._listen()
+        self._supply.begin()
         self._trim()
         self._loop.run_forever()
-        self.clean = not self._children
-        if self._server is not None:
-            self.clean = self._server.end(3.0) and self.clean
+        self.clean = self._supply.end(ENDING)
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
@@ -127,12 +118,8 @@ class ProcessPool(threading.Thread):
         """Give work to who is free; ask for one more child where that is not enough."""
         while self._idle and self._waiting:
             self._idle.pop().give(self._waiting.popleft(), last=False)
-        if (self._waiting or self._own) and self._ready and not self._answer and not self._pause and self._server:
-            self._answer = self._loop.call_later(ANSWER, self._server_lost, "it does not answer")
-            try:
-                self._server.spawn()
-            except OSError as error:
-                self._server_lost(str(error))
+        if self._waiting or self._own:
+            self._supply.ask()
 
     # What children say (`handle.Owner`).
 
@@ -153,49 +140,18 @@ class ProcessPool(threading.Thread):
             self._ask(execution, execution.held.interrupt)
 
     def unheard(self, child: Child) -> None:
-        """It is dead, and the forkserver does not say so."""
-        self._server_lost(f"it does not tell that {child.pid} is dead")
+        """It has been dead for a while, and the forkserver does not say so."""
+        if child.dead_since is not None and self._supply.hangs(child.dead_since):
+            self._supply.lose(f"it does not tell that {child.pid} is dead")
 
-    # The forkserver.
+    # What the forkserver says (`supply.Customer`).
 
-    def _listen(self) -> None:
-        if self._server is not None:
-            self._loop.add_reader(self._server.channel, self._hear)
-
-    def _hear(self) -> None:
-        while self._server is not None:
-            try:
-                message, descriptors = self._server.read()
-            except BlockingIOError:
-                return
-            if message is None:
-                self._server_lost("it has ended")
-            elif "spawned" in message:
-                self._spawned(message["spawned"], descriptors)
-            elif "failed" in message:
-                self._not_spawned(message["failed"])
-            elif "ended" in message:
-                self._reaped(message)
-            else:
-                self._became_ready(set(message["ready"]))
-
-    def _became_ready(self, types: set[str]) -> None:
-        missing = self._types - types
-        if missing:  # (handlers were changed on disk meanwhile)
-            self._server_lost(f"it does not know {sorted(missing)[:5]}")
-            return
-        self._ready = True
-        self._cancel_answer()
+    def supplied(self) -> None:
+        """A child may be asked for again."""
         self._pump()
 
-    def _spawned(self, pid: int, descriptors: list[int]) -> None:
-        self._cancel_answer()
-        if len(descriptors) < 3:  # none is left for this process: the child sees that nobody holds its other end
-            for descriptor in descriptors:
-                os.close(descriptor)
-            self._not_spawned("no descriptor is left")
-            return
-        self._backoff.reset()
+    def spawned(self, pid: int, descriptors: list[int]) -> None:
+        """The child that was asked for."""
         child = self._children[pid] = Child(pid, descriptors, self, self._loop)
         if self._closing:
             child.retire()
@@ -205,24 +161,8 @@ class ProcessPool(threading.Thread):
             self._idle.append(child)
         self._pump()
 
-    def _not_spawned(self, why: str) -> None:
-        self._cancel_answer()
-        delay = self._backoff.delay()
-        log.warning("child.not_started", extra={"error": why, "again_in": round(delay, 2)})
-        self._pause = self._loop.call_later(delay, self._resume)
-
-    def _resume(self) -> None:
-        self._pause = None
-        if self._server is None:
-            self._start_server()
-        self._pump()
-
-    def _cancel_answer(self) -> None:
-        if self._answer is not None:
-            self._answer.cancel()
-            self._answer = None
-
-    def _reaped(self, message: dict[str, Any]) -> None:
+    def reaped(self, message: dict[str, Any]) -> None:
+        """A child is dead, and nothing of it lives."""
         child = self._children.pop(message["ended"], None)
         if child is None:
             return
@@ -232,41 +172,27 @@ class ProcessPool(threading.Thread):
         self._pump()
         self._end_when_empty()
 
-    def _server_lost(self, why: str) -> None:
-        """Without it nobody finds what a dead child leaves: every child is ended from here, and it is replaced."""
-        server, self._server = self._server, None
-        if server is None:
-            return
-        started, self._ready = self._ready, False
-        self._cancel_answer()
-        log.error("forkserver.lost", extra={"reason": why, "children": len(self._children)})
-        self._loop.remove_reader(server.channel)
+    def abandoned(self, server: ForkServer) -> None:
+        """The forkserver is of no use any more: it, and every child that it made, is killed now."""
         children, self._children, self._idle = list(self._children.values()), {}, []
+        self._abandoned.update(children)
         late = [child for child in children if not child.alive]
         killed = [tree.kill_tree(child.pid) for child in children if child.alive]
         if not server.kill() or not all(killed):
-            log.critical("forkserver.not_clean")
+            log.critical("forkserver.not_clean", extra={"pid": server.pid})
         for child in children:
-            death = Death(fault=Fault.ABANDONED)
             if child in late:  # what it had left may not be below anybody that we know: our supervisor finds that
-                self._loop.call_later(ORPHANS, child.died, death)
+                self._loop.call_later(ORPHANS, self._bury, child)
             else:
-                child.died(death)
-        if started and not self._closing:
-            self._start_server()
-        elif not self._closing:
-            self._not_spawned(why)
-        self._end_when_empty()
+                self._bury(child)
 
-    def _start_server(self) -> None:
-        try:
-            self._server = ForkServer.start(self._keep)
-        except OSError as error:
-            self._not_spawned(str(error))
+    def _bury(self, child: Child) -> None:
+        if child.alive:  # it can't be killed just now (a system call that does not return): its job waits for that
+            self._loop.call_later(LOOK, self._bury, child)
             return
-        self._listen()
-        patience = STARTING + conf().worker.import_timeout
-        self._answer = self._loop.call_later(patience, self._server_lost, "it does not start")
+        self._abandoned.discard(child)
+        child.died(Death(fault=Fault.ABANDONED))
+        self._end_when_empty()
 
     # Children that have nothing to do, and the end.
 
@@ -280,6 +206,7 @@ class ProcessPool(threading.Thread):
 
     def _close(self) -> None:
         self._closing = True
+        self._supply.stop()
         for execution in [*self._waiting, *self._own, *(c.execution for c in self._children.values() if c.execution)]:
             execution.held.ask(Interrupt.SHUTDOWN)
         for execution in [*self._waiting, *self._own]:
@@ -290,5 +217,5 @@ class ProcessPool(threading.Thread):
         self._end_when_empty()
 
     def _end_when_empty(self) -> None:
-        if self._closing and not self._children:
+        if self._closing and not self._children and not self._abandoned:
             self._loop.stop()

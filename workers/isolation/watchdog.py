@@ -1,8 +1,8 @@
 """The watchdog of a child: a thread that hears its worker, and ends the child when nobody may use it any more.
 
 It ends the process and all below it when the lease's deadline has come, when the worker is gone, and when it can't hear
-any more. The worker sends messages of ASCII: "job N DEADLINE", "extend N DEADLINE", "ask N WHY LIMIT", where N says the
-how-manieth job of this child it is about.
+any more. The worker sends messages of ASCII: "extend N DEADLINE" and "ask N WHY LIMIT", where N numbers this child's
+jobs.
 """
 
 import math
@@ -18,17 +18,16 @@ from workers import tree
 from workers.clock import boottime
 from workers.isolation.childcontext import ChildContext
 from workers.isolation.gate import Gate
-from workers.leases import Held, Interrupt
+from workers.leases import CANCEL_GRACE, Held, Interrupt
 
 TURN = 0.25  # seconds between two looks at the clock while a job runs
-CANCEL_GRACE = 1.0  # seconds that a handler has to stop by itself after ctx.cancelled became true
 LONGEST_MESSAGE = 256
 ENDING = 2.0  # seconds for what is below this process to die first
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A job that was announced, began, or both: the two come on different ways."""
+    """A job that began, or of which something was said already: the two come on different ways."""
 
     deadline: float = math.inf
     held: Held | None = None
@@ -49,6 +48,8 @@ class Watchdog(threading.Thread):
         self._lock = threading.Lock()
         self._watched: dict[int, _Watched] = {}
         self._over = 0
+        self._asleep = False  # until something is heard: no job runs
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         control.setblocking(False)
 
     def begin(self, number: int, held: Held, ctx: ChildContext) -> None:
@@ -56,8 +57,13 @@ class Watchdog(threading.Thread):
         with self._lock:
             watched = self._watched.setdefault(number, _Watched())
             watched.held, watched.ctx = held, ctx
-            watched.deadline = max(held.deadline, watched.deadline) if watched.deadline < math.inf else held.deadline
+            if watched.deadline == math.inf:  # else it was extended before it began
+                watched.deadline = held.deadline
             self._ask(watched)
+            if watched.deadline <= boottime():  # this process was frozen with the job in its hands
+                self._end_all()
+            if self._asleep:
+                os.eventfd_write(self._bell, 1)
 
     def end(self, number: int) -> None:
         """The job and all that it left are over."""
@@ -76,7 +82,9 @@ class Watchdog(threading.Thread):
     def _turn(self) -> None:
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
-        poll.poll(self._pause())
+        poll.register(self._bell, select.POLLIN)
+        if self._bell in {number for number, _ in poll.poll(self._pause())}:
+            os.eventfd_read(self._bell)
         if os.fstat(self._control.fileno()).st_ino != self._file:
             self._end_all()  # a handler closed it, and something else has its number
         while True:
@@ -102,7 +110,8 @@ class Watchdog(threading.Thread):
     def _pause(self) -> int | None:
         """Milliseconds until something is to be done; None: until something is heard."""
         with self._lock:
-            if not self._watched:
+            self._asleep = not self._watched
+            if self._asleep:
                 return None
             nearest = min(min(job.deadline, job.raise_at) for job in self._watched.values())
         return math.ceil(1000 * min(TURN, max(0.0, nearest - boottime())))
