@@ -1,5 +1,6 @@
 """The lease book: what this process runs, with token, deadline and the word "stop" for each. Thread-safe."""
 
+import math
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -87,35 +88,34 @@ class LeaseBook:
     """Every execution between its claim and its settled end, by dispatch token, and the claims whose answer is due.
 
     The order matters for strays: a claim id leaves `in_flight` only after its jobs stand in the book. `entered` is told
-    the deadline of what was claimed before anybody may start it.
+    the deadline of a claim before it is sent: from then on this process may be stopped, and own jobs all the same.
     """
 
     def __init__(self, entered: Callable[[float], None] = lambda deadline: None) -> None:
         self._entered = entered
         self._lock = threading.Lock()
         self._held: dict[UUID, Held] = {}
-        self._in_flight: set[UUID] = set()
+        self._in_flight: dict[UUID, float] = {}
         self._expired: dict[UUID, Held] = {}
 
-    def begin(self, claim_id: UUID) -> None:
-        """A claim is about to be sent."""
+    def begin(self, claim_id: UUID, deadline: float) -> None:
+        """A claim is about to be sent; what it takes may run until `deadline`."""
         with self._lock:
-            self._in_flight.add(claim_id)
+            self._in_flight[claim_id] = deadline
+        self._entered(deadline)
 
     def enter(self, claim_id: UUID, claims: Iterable[Claim], deadline: float) -> list[Held]:
         """The claim's answer came: its jobs are held until `deadline`."""
         held = [Held(claim, deadline) for claim in claims]
         with self._lock:
             self._held.update((h.claim.dispatch_id, h) for h in held)
-            self._in_flight.discard(claim_id)
-        if held:
-            self._entered(deadline)
+            self._in_flight.pop(claim_id, None)
         return held
 
     def abandon(self, claim_id: UUID) -> None:
         """The claim failed, or its answer was lost: what it may have taken is a stray."""
         with self._lock:
-            self._in_flight.discard(claim_id)
+            self._in_flight.pop(claim_id, None)
 
     def is_stray(self, token: UUID, claim_id: UUID) -> bool:
         """Whether nobody in this process will ever run the job that `claim_id` took with `token`.
@@ -158,9 +158,14 @@ class LeaseBook:
                 held.extended(deadline)
 
     def nearest(self) -> float | None:
-        """The first deadline among the handlers that run, those past it included; None when none runs."""
+        """The first deadline of the handlers that run, those past it included, and of claims in flight; None: of none.
+
+        A claim that is seen to be late counts no more: nothing of it will be started here.
+        """
         with self._lock:
-            return min((h.deadline for h in self._everything() if not h.ended), default=None)
+            running = (h.deadline for h in self._everything() if not h.ended)
+            coming = (deadline for deadline in self._in_flight.values() if deadline < math.inf)
+            return min((*running, *coming), default=None)
 
     def stuck(self, now: float) -> list[Held]:
         """Handlers that were asked to stop more than STUCK seconds ago and run on."""
@@ -170,6 +175,8 @@ class LeaseBook:
     def overdue(self, now: float) -> list[Held]:
         """Take what is past its deadline out of the book: from here on it is not renewed, only waited for."""
         with self._lock:
+            for claim_id in [c for c, deadline in self._in_flight.items() if deadline <= now]:
+                self._in_flight[claim_id] = math.inf
             late = [h for h in self._held.values() if h.deadline <= now]
             for h in late:
                 h.overdue_since = now

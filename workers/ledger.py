@@ -121,8 +121,8 @@ class ClaimLedger(Ledger):
             if not future.set_running_or_notify_cancel():
                 continue  # nobody waits for it any more
             claim_id = new_id()
-            self._book.begin(claim_id)
-            sent = boottime()
+            deadline = boottime() + self._lease  # counted from before it is sent
+            self._book.begin(claim_id, deadline)
             try:
                 claims = self._claim(offer, claim_id)
             except Exception as error:
@@ -136,7 +136,16 @@ class ClaimLedger(Ledger):
                 future.set_exception(error)
             else:
                 self._answered()
-                future.set_result(self._book.enter(claim_id, claims, sent + self._lease))
+                future.set_result(self._enter(claim_id, claims, deadline))
+
+    def _enter(self, claim_id: UUID, claims: list[Claim], deadline: float) -> list[Held]:
+        if boottime() < deadline:
+            return self._book.enter(claim_id, claims, deadline)
+        # The answer comes so late that others may have the jobs by now: they are strays, and given back if still ours.
+        self._book.abandon(claim_id)
+        if claims:
+            log.warning("claim.late", extra={"jobs": [str(claim.id) for claim in claims]})
+        return []
 
     def _claim(self, offer: list[tuple[str, int]], claim_id: UUID) -> list[Claim]:
         return transitions.claim_next(

@@ -33,7 +33,8 @@ class StuckHandlers:
         found = [_problem(held) for held in stuck]
         for held, problem in zip(stuck, found, strict=True):
             if held.claim.dispatch_id not in self._said:
-                log.warning("handler.stuck", extra={k: v for k, v in problem.items() if k != "error"})
+                about = {"job": problem["job"], "type": problem["handler"], "asked": str(held.interrupt)}
+                log.warning("handler.stuck", extra=about | {"place": problem["at"]})
         self._said = {held.claim.dispatch_id for held in stuck}
         return found
 

@@ -11,6 +11,7 @@ from jobs.states import State
 from jobs.transitions import Note, Settled
 from tests.transitions import COMMITTED, rows
 from tests.transitions.edges import CALLER, Fence, child_lost, ending, make
+from workers.clock import boottime
 from workers.conclusion import released
 from workers.connections import DATABASE_ERRORS
 from workers.leases import LeaseBook
@@ -121,4 +122,21 @@ def test_a_claim_is_no_stray_while_its_answer_is_on_its_way(engine, claims):
     engine.cut()
     with pytest.raises(DATABASE_ERRORS):
         asked.result(PATIENCE)
+    assert book.is_stray(row["dispatch_id"], row["claim_id"])
+
+
+def test_a_claim_whose_answer_comes_after_its_lease_starts_nothing_and_is_a_stray(engine, claims, monkeypatch):
+    """Its job may be another worker's by now; where it is still ours, the next sign of life gives it back."""
+    made = make("enqueued", Fence.RIGHT, queue="default").made
+    ledger, book = claims
+    trap = engine.hold_commit("turno.jobs")
+    asked = ledger.claim([("default", 1)])
+    trap.wait()
+    assert book.nearest() is not None, "what may be ours already has a deadline, which the supervisor knows"
+    later = boottime() + 61.0
+    monkeypatch.setattr("workers.ledger.boottime", lambda: later)
+    trap.let_go()
+    assert asked.result(PATIENCE) == []
+    assert len(book) == 0
+    row = rows.job(made.id)
     assert book.is_stray(row["dispatch_id"], row["claim_id"])

@@ -2,6 +2,7 @@
 
 import signal
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -34,18 +35,18 @@ def proxy(fleet):
         yield made
 
 
-@pytest.mark.parametrize("type_", TYPES)
-def test_a_job_whose_claim_was_never_answered_is_returned_uncharged_and_runs_once(fleet, proxy, type_):
+def test_a_job_whose_claim_was_never_answered_is_returned_uncharged_and_runs_once(fleet, proxy):
     fleet.start("a").wait_ready()
-    trap = proxy.swallow_commit(CLAIM, times=2)
-    id_ = enqueue(type_, {"key": "k"}).id
-    done = wait_state(id_, "Succeeded")
-    assert trap.caught == 2
-    assert attempts(id_) == [(1, "Interrupted", False), (2, "Interrupted", False), (3, "Succeeded", True)]
-    assert (done.attempts_used, done.lost_count) == (1, 0)
-    assert len(fleet.starts("k")) == 1
-    ends = [step[1:] for step in steps(id_) if step[0] == "Processing"]
-    assert ends == [("Enqueued", "released")] * 2 + [("Succeeded", "succeeded")]
+    for type_ in TYPES:
+        trap = proxy.swallow_commit(CLAIM, times=2)
+        id_ = enqueue(type_, {"key": type_}).id
+        done = wait_state(id_, "Succeeded")
+        assert trap.caught == 2
+        assert attempts(id_) == [(1, "Interrupted", False), (2, "Interrupted", False), (3, "Succeeded", True)]
+        assert (done.attempts_used, done.lost_count) == (1, 0)
+        assert len(fleet.starts(type_)) == 1
+        ends = [step[1:] for step in steps(id_) if step[0] == "Processing"]
+        assert ends == [("Enqueued", "released")] * 2 + [("Succeeded", "succeeded")]
 
 
 def test_a_claim_and_the_return_of_its_job_may_both_go_unanswered(fleet, proxy):
@@ -58,11 +59,11 @@ def test_a_claim_and_the_return_of_its_job_may_both_go_unanswered(fleet, proxy):
     assert len(fleet.starts("k")) == 1
 
 
-@pytest.mark.parametrize("type_", TYPES)
-def test_an_end_that_was_never_answered_is_not_run_again(fleet, proxy, type_):
+def test_an_end_that_was_never_answered_is_not_run_again(fleet, proxy):
     worker = fleet.start("a").wait_ready()
     ended = 0
-    for key, (payload, state, outcomes) in ENDS.items():
+    for type_, (end, (payload, state, outcomes)) in product(TYPES, ENDS.items()):
+        key = f"{end}-{type_}"
         trap = proxy.swallow_commit(END, times=2)
         id_ = enqueue(type_, {"key": key, **payload}, max_attempts=2).id
         wait_state(id_, state)
@@ -75,14 +76,30 @@ def test_an_end_that_was_never_answered_is_not_run_again(fleet, proxy, type_):
     assert not worker.events("job.discarded")
 
 
-@pytest.mark.parametrize("type_", TYPES)
-def test_a_return_at_shutdown_that_was_never_answered_is_done_once(fleet, proxy, type_):
+def test_returns_at_shutdown_that_were_never_answered_are_done_once(fleet, proxy):
     worker = fleet.start("a", "default:4", "--shutdown-timeout", "100ms").wait_ready()
-    id_ = enqueue(type_, {"key": "k", "hold": 60}).id
-    started(fleet, "k")
+    ids = [enqueue(type_, {"key": type_, "hold": 60}).id for type_ in TYPES]
+    for type_ in TYPES:
+        started(fleet, type_)
     trap = proxy.swallow_commit(END)
     worker.signal(signal.SIGTERM)
     assert worker.wait() == 0
+    assert trap.caught == 1
+    for id_ in ids:
+        assert attempts(id_) == [(1, "Interrupted", False)]
+        assert (job(id_).state, job(id_).attempts_used) == ("Enqueued", 0)
+
+
+def test_a_release_by_the_supervisors_program_that_was_never_answered_is_done_once(fleet, proxy):
+    """The handler takes no notice, so the worker leaves it running, and what gives its job back is another process."""
+    fleet.env["TURNO_WORKER__LEASE_DURATION"] = "60s"
+    worker = fleet.start("a", "default:4", "--shutdown-timeout", "100ms").wait_ready()
+    id_ = enqueue("probe.thread", {"key": "k", "hold": 60, "ignore_cancel": True}).id
+    started(fleet, "k")
+    trap = proxy.swallow_commit(END)
+    worker.signal(signal.SIGTERM)
+    assert worker.wait(40) == 0
+    assert worker.events("supervisor.released")
     assert trap.caught == 1
     assert attempts(id_) == [(1, "Interrupted", False)]
     assert (job(id_).state, job(id_).attempts_used) == ("Enqueued", 0)

@@ -44,7 +44,7 @@ def test_a_take_back_without_a_kill_runs_a_job_beside_what_its_last_execution_le
 def test_a_worker_that_counts_no_deadline_runs_jobs_beside_its_successors(fleet, isolation):
     """Law 3, the deadline."""
     with pytest.raises(AssertionError, match=BESIDE):
-        cut_off(fleet, isolation, deaf=True, MUTANT="no_deadline")
+        cut_off(fleet, [f"beats.{isolation}"], deaf=True, MUTANT="no_deadline")
 
 
 def test_when_everybody_leads_nothing_runs_twice(fleet):

@@ -37,7 +37,7 @@ def book():
 
 def held(book, deadline=100.0):
     claim_id = new_id()
-    book.begin(claim_id)
+    book.begin(claim_id, 1e12)
     return book.enter(claim_id, [claim()], deadline)[0]
 
 
@@ -64,7 +64,7 @@ def test_a_handler_that_outlives_its_lease_is_late_only_after_it_had_time_to_sto
 def test_a_claim_in_flight_and_a_held_job_are_no_strays(book):
     claim_id, token = new_id(), new_id()
     assert book.is_stray(token, claim_id)
-    book.begin(claim_id)
+    book.begin(claim_id, 1e12)
     assert not book.is_stray(token, claim_id)
     entered = book.enter(claim_id, [claim(dispatch_id=token)], 10)
     assert not book.is_stray(token, claim_id)
@@ -77,7 +77,7 @@ def test_a_claim_in_flight_and_a_held_job_are_no_strays(book):
 
 def test_an_abandoned_claim_leaves_strays(book):
     claim_id = new_id()
-    book.begin(claim_id)
+    book.begin(claim_id, 1e12)
     book.abandon(claim_id)
     assert book.is_stray(new_id(), claim_id)
 

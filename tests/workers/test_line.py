@@ -106,9 +106,7 @@ def test_a_look_that_began_before_a_claim_never_takes_the_claims_deadline_back(p
     looking = threading.Thread(target=lambda: pipe.line.refresh(slow_look))
     looking.start()
     asked.wait(5)
-    claim_id = uuid4()
-    book.begin(claim_id)
-    book.enter(claim_id, [claim()], 500.0)
+    book.begin(uuid4(), 500.0)
     entered.set()
     looking.join(5)
     assert pipe.read()[-1] == "kill-at 502.000"
@@ -137,7 +135,7 @@ def test_a_supervisor_that_is_gone_is_noticed(pipe):
 
 def held_in(book, deadline=1e12):
     claim_id = uuid4()
-    book.begin(claim_id)
+    book.begin(claim_id, deadline)
     [held] = book.enter(claim_id, [claim()], deadline)
     return held
 
@@ -154,6 +152,21 @@ def test_the_nearest_deadline_is_that_of_a_handler_that_runs_even_one_past_it():
     assert book.nearest() == 20.0
     later.ended = True
     assert book.nearest() is None
+
+
+def test_a_claim_in_flight_counts_from_before_it_is_sent_until_it_is_seen_to_be_late(pipe):
+    book = LeaseBook(pipe.line.entered)
+    claim_id = uuid4()
+    book.begin(claim_id, 100.0)
+    assert pipe.read() == ["kill-at 102.000"]
+    assert book.nearest() == 100.0
+    book.overdue(99.0)
+    assert book.nearest() == 100.0
+    book.overdue(100.0)  # this process lives, and starts nothing of it
+    assert book.nearest() is None
+    assert not book.is_stray(uuid4(), claim_id)
+    book.abandon(claim_id)
+    assert book.is_stray(uuid4(), claim_id)
 
 
 def test_a_renewed_lease_is_told_to_whoever_keeps_the_deadline_too():
