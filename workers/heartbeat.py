@@ -1,15 +1,18 @@
 """The heartbeat thread: leases, sign of life, cancels, strays. Its own connection; no handler can hold it up."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from jobs import presence, transitions
 from jobs.sections import Worker as WorkerSettings
 from jobs.text import first_line
+from workers import protocol
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
 from workers.leases import Interrupt, LeaseBook
+from workers.pulse import Pulse
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +21,7 @@ class Heartbeat(threading.Thread):
     """Renews all leases in one statement every `lease_renewal_interval`; what does not come back renewed is lost.
 
     `problems` is asked at each sign of life for what people should know of this worker; `renewed` is told after each
-    renewal.
+    renewal. When the engine's `pulse` is silent for as long as a lease, this process ends.
     """
 
     def __init__(
@@ -27,7 +30,9 @@ class Heartbeat(threading.Thread):
         book: LeaseBook,
         settings: WorkerSettings,
         problems: Callable[[], Sequence[Mapping[str, str]]],
+        *,
         renewed: Callable[[], None] = lambda: None,
+        pulse: Pulse | None = None,
     ) -> None:
         super().__init__(name="turno-heartbeat", daemon=True)
         self._who = who
@@ -35,6 +40,7 @@ class Heartbeat(threading.Thread):
         self._settings = settings
         self._problems = problems
         self._renewed = renewed
+        self._pulse = pulse or Pulse()
         self.registered = threading.Event()
         self._wake = threading.Event()
         self._closing = False
@@ -72,8 +78,12 @@ class Heartbeat(threading.Thread):
             except Exception:
                 log.exception("heartbeat.failed")
                 drop_connection()
-            self._wake.wait(pause)
+            woken = self._wake.wait(pause)
             self._wake.clear()
+            if not woken and self._pulse.silent(pause) > self._settings.lease_duration:
+                # Nobody keeps deadlines here, and nobody hears a stop: the supervisor starts a worker that does.
+                log.critical("engine.silent")
+                os._exit(protocol.EXIT_FAILED)
         drop_connection()
 
     def _pause(self) -> float:
