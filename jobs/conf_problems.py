@@ -15,7 +15,8 @@ from jobs.sections import is_secret
 from jobs.speech import _, gettext_noop
 
 # Variables that are ours and are not settings: the files' names, what a process is told of itself, the tests' servers.
-RESERVED = {"TURNO_CONFIG", "TURNO_PROCESS", "TURNO_LANG", "TURNO_WORKER_ID", "TURNO_SUPERVISOR_FD"}
+RESERVED = {"TURNO_CONFIG", "TURNO_PROCESS", "TURNO_LANG"}
+RESERVED |= {"TURNO_WORKER_ID", "TURNO_SUPERVISOR_FD", "TURNO_CHILD"}  # (workers.protocol)
 RESERVED_PREFIXES = ("TURNO_TEST_",)
 
 

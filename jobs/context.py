@@ -34,8 +34,11 @@ class JobContext(ABC):
     so, and from any thread that the handler starts. What arrives after the lease was lost is discarded.
 
     A subclass fills in `_publish_progress`, `_publish_log` and `_open_folder`. They are called under this
-    object's lock, one at a time: they must be quick, wait for no I/O that the handler would feel, and not
-    call back.
+    object's lock: they must be quick, wait for no I/O that the handler would feel, and not call back.
+
+    Between any two steps of this code the handler's own may run, in the same thread: a destructor that the
+    collector calls, or a signal handler. What it says then comes here once more before the call that it broke
+    into is done. So the lock is re-entrant, and nothing else is waited for while it is held.
     """
 
     def __init__(
@@ -96,10 +99,11 @@ class JobContext(ABC):
             raise TypeError(f"percent: expected a number from 0 to 100, got {type(percent).__name__}")
         if not math.isfinite(percent):
             raise ValueError(f"percent: expected a number from 0 to 100, got {percent}")
+        said = None if stage is None else clean(stage, STAGE_LENGTH, one_line=True)  # (the handler's code, maybe)
         with self._lock:
             self._percent = max(self._percent, int(min(100, max(0, percent))))
-            if stage is not None:
-                self._stage = clean(stage, STAGE_LENGTH, one_line=True)
+            if said is not None:
+                self._stage = said
             self._publish_progress(self._percent, self._stage)
 
     def stage(self, text: str | Promise) -> None:
@@ -133,11 +137,11 @@ class JobContext(ABC):
     @property
     def logger(self) -> logging.Logger:
         """A standard logger whose records, tracebacks included, become lines of `log` and go nowhere else."""
-        with self._lock:
-            if self._logger is None:
-                self._logger = logging.Logger(self.type, logging.DEBUG)
-                self._logger.addHandler(_LogLines(self))
-            return self._logger
+        if self._logger is None:
+            logger = logging.Logger(self.type, logging.DEBUG)
+            logger.addHandler(_LogLines(self))
+            self._logger = logger
+        return self._logger
 
     def set_result(self, result: Any) -> None:
         """Set the job's result, in place of returning it; what the handler returns, unless None, wins.
@@ -196,10 +200,10 @@ class JobContext(ABC):
     def cancelled_event(self) -> asyncio.Event:
         """An event of the running loop that is set when the handler should stop. Only inside `async def`."""
         loop = asyncio.get_running_loop()
-        with self._lock:
-            if self._async_event is None or self._async_event[0] is not loop:
-                self._async_event = (loop, self._cancel.asyncio_event(loop))
-            return self._async_event[1]
+        known = self._async_event
+        if known is None or known[0] is not loop:
+            known = self._async_event = (loop, self._cancel.asyncio_event(loop))
+        return known[1]
 
     async def wait_for_cancel(self, timeout: float | None = None) -> bool:
         """Wait until the handler should stop, at most `timeout` seconds; says whether it should."""
@@ -237,6 +241,13 @@ class _LogLines(logging.Handler):
     def __init__(self, ctx: JobContext) -> None:
         super().__init__()
         self._ctx = ctx
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Without the lock that `logging` would hold: `ctx.log` needs none, and waits for nobody who wants it."""
+        passed = self.filter(record)
+        if passed:
+            self.emit(passed if isinstance(passed, logging.LogRecord) else record)
+        return bool(passed)
 
     def emit(self, record: logging.LogRecord) -> None:
         level: LogLevel = "debug"

@@ -78,8 +78,16 @@ class JobType:
         `payload` is what `parse` gave. A class is instantiated anew. Raises what the handler raises, and
         TypeError when a plain handler returns a coroutine, which nobody would await.
         """
+        entry, arguments = self.entry(ctx, payload)
+        return self.checked(entry(*arguments))
+
+    def entry(self, ctx: Any, payload: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """What `call` calls, and with what; of a class, a new instance's method. What it returns is to be `checked`."""
         entry = self.target().run if self.is_class else self.target
-        returned = entry(ctx, payload) if self.takes_payload else entry(ctx)
+        return entry, ((ctx, payload) if self.takes_payload else (ctx,))
+
+    def checked(self, returned: Any) -> Any:
+        """What the handler returned. Raises TypeError for a plain one's coroutine, which nobody would await."""
         if not self.is_async and inspect.isawaitable(returned):
             if inspect.iscoroutine(returned):
                 returned.close()

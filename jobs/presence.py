@@ -15,7 +15,8 @@ INSERT INTO turno.workers (id, name, host, boot_id, pid_namespace, pid, pid_star
 VALUES (%(id)s::uuid, %(name)s, %(host)s, %(boot_id)s, %(pid_namespace)s, %(pid)s, %(pid_started)s, %(version)s,
     %(queues)s::jsonb, %(types)s::text[], %(state)s, %(problems)s::jsonb)
 ON CONFLICT (id) DO UPDATE
-SET seen_at = now(), state = EXCLUDED.state, problems = EXCLUDED.problems, types = EXCLUDED.types, stopped_at = NULL
+SET seen_at = now(), state = EXCLUDED.state, problems = EXCLUDED.problems, types = EXCLUDED.types, stopped_at = NULL,
+    settled_at = NULL
 """
 SERVE = """
 INSERT INTO turno.job_types (name, last_served_at)
@@ -24,6 +25,11 @@ ON CONFLICT (name) DO UPDATE SET last_served_at = EXCLUDED.last_served_at
 WHERE turno.job_types.last_served_at IS NULL OR turno.job_types.last_served_at < now() - interval '1 minute'
 """
 LEAVE = "UPDATE turno.workers SET state = 'Offline', stopped_at = now() WHERE id = %(id)s::uuid AND state <> 'Offline'"
+SETTLE = """
+UPDATE turno.workers
+SET state = 'Offline', stopped_at = COALESCE(stopped_at, now()), settled_at = COALESCE(settled_at, now())
+WHERE id = %(id)s::uuid AND (state <> 'Offline' OR settled_at IS NULL)
+"""
 SWEEP = """
 WITH silent AS (
     SELECT id FROM turno.workers
@@ -32,7 +38,8 @@ WITH silent AS (
 )
 UPDATE turno.workers AS w SET state = 'Offline', stopped_at = now() FROM silent WHERE w.id = silent.id
 """
-# Whoever owns Processing jobs though Offline was found silent, or ended without giving them back.
+# Whoever owns Processing jobs though Offline was found silent, or ended without giving them back, or its last claim was
+# committed when it was dead.
 NEIGHBOURS = """
 WITH near AS (
     SELECT * FROM turno.workers
@@ -43,10 +50,11 @@ WITH near AS (
       AND id IN (SELECT worker_id FROM turno.jobs WHERE state = 'Processing')
 )
 SELECT id, name, pid, pid_started,
-       state = 'Online' OR GREATEST(seen_at, stopped_at) < now() - %(ending_for)s::float8 * interval '1 second'
+       state = 'Online' OR settled_at IS NOT NULL
+         OR GREATEST(seen_at, stopped_at) < now() - %(ending_for)s::float8 * interval '1 second',
+       settled_at IS NOT NULL
 FROM near ORDER BY id
 """
-KNOWN = "SELECT id FROM turno.workers WHERE id = ANY(%(ids)s::uuid[])"
 FORGET = """
 DELETE FROM turno.workers
 WHERE state = 'Offline' AND COALESCE(stopped_at, seen_at) < now() - %(age)s::float8 * interval '1 second'
@@ -79,6 +87,7 @@ class Neighbour:
     """A worker that registered from the same boot and pid namespace, and is not known to be done.
 
     `due` False: it was ending in order a moment ago, and what it left is still its supervisor's to give back.
+    `settled`: it was proven dead once already, and owned nothing then.
     """
 
     id: UUID
@@ -86,6 +95,7 @@ class Neighbour:
     pid: int
     pid_started: str
     due: bool
+    settled: bool
 
 
 def beat(
@@ -117,6 +127,15 @@ def leave(worker_id: UUID, *, using: str = "default") -> None:
         cursor.execute(LEAVE, {"id": worker_id})
 
 
+def settle(worker_id: UUID, *, using: str = "default") -> None:
+    """Mark the worker Offline for good: it is proven dead, and after that it was seen to own no running job.
+
+    What it owns later was claimed by a commit whose answer it did not live to read: no handler of that was started.
+    """
+    with connections[using].cursor() as cursor:
+        cursor.execute(SETTLE, {"id": worker_id})
+
+
 def sweep(*, silent_for: float, using: str = "default") -> int:
     """Mark workers Offline that gave no sign of life for `silent_for` seconds; returns how many."""
     with connections[using].cursor() as cursor:
@@ -140,10 +159,3 @@ def neighbours(boot_id: str, pid_namespace: str, *, ending_for: float, using: st
     with connections[using].cursor() as cursor:
         cursor.execute(NEIGHBOURS, params)
         return [Neighbour(*row) for row in cursor.fetchall()]
-
-
-def known(ids: Sequence[UUID], *, using: str = "default") -> set[UUID]:
-    """Those of `ids` that are registered, Offline or not."""
-    with connections[using].cursor() as cursor:
-        cursor.execute(KNOWN, {"ids": list(ids)})
-        return {id_ for (id_,) in cursor.fetchall()}

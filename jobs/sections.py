@@ -146,7 +146,7 @@ class Messaging(Section):
 
 
 class Worker(Section):
-    """One worker process. `child_max_memory`: bytes of growth; `run_dir`: where live workers lock a file ("": found)."""
+    """One worker process. `child_max_memory`: bytes of growth; `run_dir`: where live workers lock a file."""
 
     queues: Queues = "default:4,critical:2,reports:2"
     lease_duration: Annotated[Duration, Field(ge=1)] = 60.0

@@ -23,6 +23,8 @@ from jobs import tryout_child
 LOOK = 0.05  # seconds between two looks where the kernel does not say that a process ended
 READ_SIZE = 65536
 MAX_TAIL = 16_384
+PRINTING = {"PYTHONIOENCODING": "utf-8:backslashreplace", "PYTHONUNBUFFERED": "1"}
+MARK = {"TURNO_CHILD": "1"}  # what an import starts is not a worker's own (workers.protocol)
 _forgotten: list[object] = []
 
 
@@ -179,6 +181,7 @@ def _fork(modules: Sequence[str], ours: Sequence[int], theirs: Sequence[int]) ->
 def _become_child(modules: Sequence[str], ours: Sequence[int], theirs: Sequence[int]) -> NoReturn:
     try:
         os.setsid()
+        os.environ.update(MARK)
         _close(*ours)
         results, output, lifeline = theirs
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -209,7 +212,7 @@ def _start(modules: Sequence[str], theirs: Sequence[int]) -> subprocess.Popen[by
         stdout=output,
         stderr=output,
         pass_fds=(results, lifeline),
-        env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8:backslashreplace", "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, **MARK, "PYTHONPATH": path, **PRINTING},
         start_new_session=True,
     )
 

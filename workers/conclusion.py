@@ -154,11 +154,14 @@ def interrupted(claim: Claim, why: Interrupt, error: BaseException, declared: Re
 
 
 class Fault(StrEnum):
-    """Why a worker ended a handler's process that it had not asked to stop."""
+    """Why a handler's process was ended, by its worker or its own watchdog, that nobody had asked to stop; the last:
+    why there is none."""
 
     UNREADABLE = "unreadable"
     CLOSED = "closed"
     ABANDONED = "abandoned"
+    UNHEARD = "unheard"
+    STILLBORN = "stillborn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,10 @@ def _fault_text(fault: Fault) -> str:
         return _("The process that ran the job was ended: what it sent to its worker could not be read.")
     if fault is Fault.CLOSED:
         return _("The process that ran the job was ended: it had closed its connection to the worker.")
+    if fault is Fault.UNHEARD:
+        return _("The process that ran the job ended itself: it could not hear its worker any more.")
+    if fault is Fault.STILLBORN:
+        return _("No process could be started for the job: each one ended before it had begun.")
     return _("The process that ran the job was ended, because the process that watches it had died.")
 
 

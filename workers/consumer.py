@@ -5,6 +5,8 @@ import logging
 import random
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from jobs.outcomes import Ending
 from jobs.retry import RetryPolicy
 from jobs.sections import Worker as WorkerSettings
@@ -20,6 +22,7 @@ from workers.slots import Slots
 from workers.transports.base import Transport
 
 log = logging.getLogger(__name__)
+OUTLIVED = 0.1  # seconds between two looks whether all handlers past their deadline have ended
 
 
 class Consumer:
@@ -71,6 +74,9 @@ class Consumer:
     async def run(self) -> None:
         """Take work until `stop_taking`."""
         while self._taking:
+            if self._book.outlived():  # what is claimed now would be lost with this process
+                await asyncio.sleep(OUTLIVED)
+                continue
             offer = self._slots.take(self._batch_size)
             if not offer:
                 self._slots.changed.clear()
@@ -177,6 +183,8 @@ class Consumer:
 
     async def finish(self, timeout: float, hurry: asyncio.Event) -> bool:
         """Wait for what runs, at most `timeout` s or until `hurry`, then ask it to stop; False when some goes on."""
+        if self._processes is not None:
+            self._processes.drain()
         waiting = asyncio.ensure_future(self._idle_or(hurry))
         await asyncio.wait([waiting], timeout=timeout)
         waiting.cancel()
@@ -186,10 +194,19 @@ class Consumer:
             await self._until_idle(self._kill_grace + 1.0)
         return not len(self._book)
 
-    def dead_threads(self) -> list[str]:
-        """Those that run handlers and have died, which none may."""
+    def dead_parts(self) -> list[str]:
+        """What runs handlers and has died, which none may: threads, and the processes when none can be had any more."""
         threads = (self._handlers, self._processes)
-        return [thread.name for thread in threads if thread is not None and not thread.is_alive()]
+        dead = [thread.name for thread in threads if thread is not None and not thread.is_alive()]
+        broken = None if self._processes is None else self._processes.broken
+        return dead if broken is None else [*dead, f"child processes: {broken}"]
+
+    def problems(self) -> list[dict[str, str]]:
+        """What people should know: that no process can be had for plain handlers at the moment."""
+        trouble = None if self._processes is None else self._processes.trouble
+        if trouble is None:
+            return []
+        return [{"part": "processes", "error": _("No process can be started for jobs: %(why)s") % {"why": trouble}}]
 
     def close(self, clean: bool) -> bool:
         """End what runs handlers; not `clean`: some run on. Child processes are killed; whether all are gone."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import starmap
 from random import Random
 from typing import Any
 
@@ -26,7 +27,7 @@ from jobs.outcomes import Ending
 from jobs.policy import EffectivePolicy, policy
 from jobs.registry import catalogue
 from jobs.states import State
-from workers import conclusion
+from workers import conclusion, copies
 from workers.conclusion import Death
 from workers.context import WorkerContext
 from workers.leases import Held, Interrupt, timeout_error
@@ -48,6 +49,7 @@ class Execution:
     ctx: WorkerContext
     limit: float
     tries: int = 0
+    stillborn: int = 0  # processes of its own that ended before they had begun with it
     over: bool = False  # the handler has ended, and nothing is left to interrupt
 
     @property
@@ -57,7 +59,7 @@ class Execution:
 
     def run(self, call: Call | None = None) -> Ending:
         """Run a plain handler in this thread, by `call` where who runs it has something to do around. Never raises."""
-        return self._conclude(_drive(self._attempt(call or call_plain, _pause_plain)))
+        return self._conclude(_drive(self._attempt(call or _call_plain, _pause_plain)))
 
     async def arun(self) -> Ending:
         """Run an async handler on this loop. Never raises, whatever the handler raises."""
@@ -114,7 +116,7 @@ class Execution:
             self.tries += 1
             self.held.flag.raise_if_set()
             try:
-                returned = await call(self, payload)
+                returned = await self._called(call, payload)
             except Exception as error:
                 retries_left = self.policy.immediate_retries - (self.tries - 1)
                 if retries_left <= 0 or claim.at_most_once or not conclusion.is_transient(error) or self.held.interrupt:
@@ -125,6 +127,19 @@ class Execution:
                 if isinstance(returned, Snooze):
                     return conclusion.snoozed(claim, returned)
                 return conclusion.succeeded(claim, self.ctx.final_result(returned))
+
+    async def _called(self, call: Call, payload: Any) -> Any:
+        """What the handler returns, or raises. In a copy of this process that it has forked nothing follows on it."""
+        this = os.getpid()
+        try:
+            returned = await call(self, payload)
+        except BaseException as error:
+            if os.getpid() != this:
+                copies.leave(error)
+            raise
+        if os.getpid() != this:
+            copies.leave(None)
+        return returned
 
     def _raised(self, error: BaseException) -> Ending:
         claim, why = self.held.claim, self.held.interrupt
@@ -171,7 +186,7 @@ def prepare_with(held: Held, ctx: WorkerContext) -> Execution:
 
 async def _call_async(execution: Execution, payload: Any) -> Any:
     assert execution.job_type is not None  # noqa: S101  (_tries has looked)
-    return await execution.job_type.call(execution.ctx, payload)
+    return await copies.Steps(execution.job_type.call(execution.ctx, payload))
 
 
 async def _pause_async(execution: Execution, delay: float) -> None:
@@ -179,10 +194,24 @@ async def _pause_async(execution: Execution, delay: float) -> None:
     await execution.ctx.asleep(delay)
 
 
-async def call_plain(execution: Execution, payload: Any) -> Any:
+async def _call_plain(execution: Execution, payload: Any) -> Any:
     """Call the handler of an execution; it does not wait, though it is a coroutine."""
     assert execution.job_type is not None  # noqa: S101  (_tries has looked)
     return execution.job_type.call(execution.ctx, payload)
+
+
+def call_into(returned: list[Any], execution: Execution, payload: Any) -> None:
+    """Call a plain handler and append what it returns, for `checked`: at once, so that no signal handler can raise
+    after it has returned and lose that."""
+    assert execution.job_type is not None  # noqa: S101  (_tries has looked)
+    entry, arguments = execution.job_type.entry(execution.ctx, payload)
+    returned.extend(starmap(entry, (arguments,)))
+
+
+def checked(execution: Execution, returned: Any) -> Any:
+    """What a plain handler returned. Raises TypeError for a coroutine."""
+    assert execution.job_type is not None  # noqa: S101  (_tries has looked)
+    return execution.job_type.checked(returned)
 
 
 async def _pause_plain(execution: Execution, delay: float) -> None:

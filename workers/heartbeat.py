@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from jobs import presence, transitions
 from jobs.sections import Worker as WorkerSettings
@@ -84,6 +85,8 @@ class Heartbeat(threading.Thread):
                 # Nobody keeps deadlines here, and nobody hears a stop: the supervisor starts a worker that does.
                 log.critical("engine.silent")
                 os._exit(protocol.EXIT_FAILED)
+        with suppress(*DATABASE_ERRORS):
+            self._renew()  # what is left running: its release has a whole lease of time
         drop_connection()
 
     def _pause(self) -> float:

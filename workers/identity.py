@@ -6,10 +6,14 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from uuid import UUID
 
-from workers import tree
+from jobs.ids import new_id
+from workers import protocol, tree
 
-MARKER = "TURNO_WORKER_ID"  # in the environment of whatever a worker's handlers start: the worker's id
+MARKER = protocol.WORKER_VARIABLE  # in the environment of a worker, and of whatever its handlers start: the worker's id
+CAP_SYS_PTRACE = 1 << 19  # of the capabilities, as /proc tells them: in a container root often has it not
+PF_KTHREAD = 0x00200000  # of a process's flags
 
 
 def _read(path: str) -> str:
@@ -36,25 +40,43 @@ def pid_namespace() -> str:
     return _link("/proc/self/ns/pid") or "host"
 
 
+def worker_id(supervised: bool) -> UUID:
+    """The id of this process's worker. `supervised`: as its supervisor gave it; else, or where that is none, a new one.
+
+    From here on it stands in the environment for whatever handlers start.
+    """
+    given = os.environ.get(MARKER, "")
+    found = UUID(given) if supervised and protocol.is_worker_id(given) else new_id()
+    os.environ[MARKER] = str(found)
+    return found
+
+
 def start_time(pid: int) -> str:
     """When the process started, in the kernel's ticks since boot; empty where that can't be told."""
     return _stat(pid, 19)
 
 
-def parent(pid: int) -> int:
-    """The process's parent; 0 when it has none, or that can't be told."""
-    return int(_stat(pid, 1) or 0)
+def of_the_kernel(pid: int) -> bool:
+    """Whether it is a thread of the kernel, which no program has started."""
+    return bool(int(_stat(pid, 6) or 0) & PF_KTHREAD)
 
 
 def _stat(pid: int, field: int) -> str:
-    stat = _read(f"/proc/{pid}/stat")
-    # The command's name may hold blanks and parentheses: count the fields from the last ")".
-    return stat.rpartition(")")[2].split()[field] if stat else ""
+    fields = tree.stat(pid)
+    return fields[field] if fields else ""
 
 
 def sees_itself() -> bool:
     """Whether /proc shows the processes of this process's own namespace; else what it says of a pid is another's."""
     return _link("/proc/self") == str(os.getpid())
+
+
+def sees_everybody() -> bool:
+    """Whether this process may look into the processes of all users, as root may, unless that was taken from it."""
+    for line in _read("/proc/self/status").splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) & CAP_SYS_PTRACE)
+    return os.geteuid() == 0
 
 
 def has_ended(pid: int, started: str) -> bool:
@@ -89,8 +111,3 @@ def turno_version() -> str:
     with suppress(PackageNotFoundError):
         return version("turno")
     return VERSION
-
-
-def this_pid() -> int:
-    """This process's id."""
-    return os.getpid()

@@ -183,6 +183,11 @@ class LeaseBook:
                 self._expired[h.claim.dispatch_id] = self._held.pop(h.claim.dispatch_id)
             return late
 
+    def outlived(self) -> bool:
+        """Whether a handler runs on past its deadline: this process may end with it at any moment."""
+        with self._lock:
+            return any(not h.ended for h in self._expired.values())
+
     def late(self, now: float, patience: float) -> list[Held]:
         """Handlers that run on although their deadline passed more than `patience` seconds ago.
 

@@ -1,6 +1,6 @@
 """The worker's side of the line to its supervisor: who it is, and until when everything it runs must be dead.
 
-The supervisor (`workers.supervisor`) kills the worker and all below it at the instant told last: a process that is
+The supervisor (`workers.supervision`) kills the worker and all below it at the instant told last: a process that is
 stopped, or a thread that runs on, can't end itself. The words are those of `workers.protocol`.
 """
 
@@ -23,6 +23,7 @@ class SupervisorLine:
 
     def __init__(self, fd: int | None, slack: float) -> None:
         self._fd = fd
+        self._file = None if fd is None else os.fstat(fd).st_ino
         self._slack = slack
         self._lock = threading.Lock()
         self._told: float | None = None
@@ -41,12 +42,13 @@ class SupervisorLine:
 
     @property
     def supervised(self) -> bool:
-        """Whether there is a supervisor."""
+        """Whether a supervisor has started this process, and made its worker's id."""
         return self._fd is not None
 
-    def introduce(self, worker_id: UUID, grace: float) -> None:
-        """The id under which the worker registers, and the seconds that running jobs get at its end."""
-        self._write(protocol.worker(str(worker_id)) + protocol.grace(grace))
+    def introduce(self, worker_id: UUID, grace: float, kill_grace: float) -> None:
+        """The id under which the worker registers, and the seconds at its end: those that running jobs get, and those
+        that handlers get after them, asked to stop."""
+        self._write(protocol.worker(str(worker_id)) + protocol.grace(grace, kill_grace))
 
     def ready(self) -> None:
         """The worker takes work."""
@@ -69,9 +71,15 @@ class SupervisorLine:
                 self._tell(deadline)
 
     def broken(self) -> bool:
-        """Whether the supervisor is gone: then this process has to end, where the system did not end it already."""
+        """Whether the supervisor, or this end of the line, is gone: then this process has to end, where the system did
+        not end it already."""
         if self._fd is None:
             return False
+        try:
+            if os.fstat(self._fd).st_ino != self._file:
+                return True  # a handler closed it, and something else has its number
+        except OSError:
+            return True
         poll = select.poll()
         poll.register(self._fd, 0)
         return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poll.poll(0))

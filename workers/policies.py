@@ -16,3 +16,12 @@ def retry_policy(type_name: str) -> RetryPolicy:
     except Exception:  # one type's trouble must not stop the recovery of all
         log.exception("recovery.no_policy", extra={"type": type_name})
         return RetryPolicy()
+
+
+def configured_retry_policy(type_name: str) -> RetryPolicy:
+    """The same without the handler's declaration: for who must not import the modules that may have ended a worker."""
+    try:
+        return policy(type_name).retry
+    except Exception:
+        log.exception("recovery.no_policy", extra={"type": type_name})
+        return RetryPolicy()

@@ -1,4 +1,4 @@
-"""What a worker and its supervisor say to each other: the words of the pipe, the signal, the exit codes.
+"""What a worker and its supervisor say to each other: the words of the pipe, the signal, variables, the exit codes.
 
 Both sides import this; standard library only. The worker writes ASCII lines into the pipe whose number stands in
 FD_VARIABLE; the supervisor answers with signals alone.
@@ -9,7 +9,13 @@ import re
 import signal
 from dataclasses import dataclass, field
 
+# Whose a process is shows in the environment that its program was started with, which a fork does not change:
+# the worker and what it forked have both of these, what handlers started the first alone, as the worker drops the
+# other; and what children and trials of modules started has the third as well.
+WORKER_VARIABLE = "TURNO_WORKER_ID"  # the worker's id, made by its supervisor
 FD_VARIABLE = "TURNO_SUPERVISOR_FD"
+CHILD_VARIABLE = "TURNO_CHILD"
+VARIABLES = (WORKER_VARIABLE, FD_VARIABLE, CHILD_VARIABLE)
 # "Stop", and sent again "return everything at once". A signal of its own, since the service manager sends its SIGTERM
 # to the supervisor and to the worker (as a terminal does with Ctrl-C): the worker would count the supervisor's as the
 # second. So the worker counts STOP, and takes ASKED for a first stop only, however many come.
@@ -22,7 +28,12 @@ EXIT_LATE = 70  # a handler outlived its lease and could not be stopped: the pro
 EXIT_LEFT = 75  # an end in order, but handlers were left running: kill them, then give their jobs back
 
 LONGEST_LINE = 200  # bytes; what is longer is no line of ours
-_WORD = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def is_worker_id(text: str) -> bool:
+    """Whether a text is an id as `worker` says it."""
+    return _ID.fullmatch(text.encode(errors="replace")) is not None
 
 
 def worker(worker_id: str) -> bytes:
@@ -30,9 +41,9 @@ def worker(worker_id: str) -> bytes:
     return f"worker {worker_id}\n".encode()
 
 
-def grace(seconds: float) -> bytes:
-    """How long running jobs may go on after the first STOP."""
-    return f"grace {seconds:.3f}\n".encode()
+def grace(seconds: float, kill: float) -> bytes:
+    """How long running jobs may go on after the first STOP, and how long after that their handlers, asked to end."""
+    return f"grace {seconds:.3f} {kill:.3f}\n".encode()
 
 
 def ready() -> bytes:
@@ -69,10 +80,11 @@ class StopRequests:
 
 @dataclass(slots=True)
 class Told:
-    """What a worker has said so far. `grace` is None until it is told; `wrong` counts lines that are none of ours."""
+    """What a worker has said so far. `grace`, with the handlers' own, is None until it is told; `wrong` counts lines
+    that are none of ours."""
 
     worker: str | None = None
-    grace: float | None = None
+    grace: tuple[float, float] | None = None
     ready: bool = False
     kill_at: float | None = None
     wrong: int = 0
@@ -93,15 +105,21 @@ class Told:
             self.ready = True
         elif line == b"kill-at never":
             self.kill_at = None
-        elif word == b"worker" and _WORD.fullmatch(value):
+        elif word == b"worker" and _ID.fullmatch(value):
             self.worker = value.decode()
-        elif word == b"grace" and (seconds := _number(value)) is not None:
-            self.grace = seconds
+        elif word == b"grace" and (pair := _numbers(value)) is not None:
+            self.grace = pair
         elif word == b"kill-at" and (instant := _number(value)) is not None:
             self.kill_at = instant
         else:
             return False
         return True
+
+
+def _numbers(text: bytes) -> tuple[float, float] | None:
+    first, _, second = text.partition(b" ")
+    found = _number(first), _number(second)
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
 
 
 def _number(text: bytes) -> float | None:

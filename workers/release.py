@@ -1,85 +1,88 @@
 """Giving back what an ended worker process left Processing: only when it and all that it started are proven dead."""
 
 import logging
+import os
 import time
 from uuid import UUID
 
-from jobs import leadership, presence, transitions
 from jobs.models import Worker
 from jobs.speech import _
-from workers import identity, orphans, runfiles
+from jobs.text import first_line
+from workers import estate, identity, proof
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
+from workers.policies import configured_retry_policy
+from workers.proof import Doubt
 
 log = logging.getLogger(__name__)
-PATIENCE = (
-    10.0  # seconds for a database that is away, and for the dead to be gone; then the leases' end returns the jobs
-)
-PAUSE = 0.1  # seconds between two looks at a lock that is not free yet
+# Seconds for a database that is away, for the dead to be gone and for locked rows, together; then the leases' end
+# returns the jobs.
+PATIENCE = 20.0
 
 
-class NotProvenDead(Exception):
-    """Nothing here proves that the worker's process has ended; its leases return its jobs when it has."""
+class NotReleased(Exception):
+    """The jobs are not given back, or not all; their leases return them."""
 
 
-def release_everything(worker_id: UUID) -> int:
-    """Return every job of the worker to its queue, uncharged, and mark the worker Offline. Returns how many.
+class NotProvenDead(NotReleased):
+    """Nothing here proves that the worker's process, and all that it started, has ended."""
 
-    Kills what the worker left running. Raises NotProvenDead unless the worker's process has ended on this machine, in
-    this pid namespace, and its lock file, where there is one, is free.
+
+def release_everything(worker_id: UUID, *, lost: bool = False, reaped: bool = False) -> int:
+    """Return every job of the worker to its queue and mark the worker Offline. Returns how many.
+
+    Uncharged, or, when the worker was `lost`, by the rule of a loss. Kills what the worker left running. `reaped`: the
+    caller is its supervisor, and has killed and reaped all that was below it. Raises NotProvenDead unless the worker's
+    process has ended on this machine, in this pid namespace, and its lock file is free (`reaped`: or there is none);
+    NotReleased when the database does not answer, or somebody has the jobs' rows locked, for PATIENCE seconds.
     """
-    backoff, patience = Backoff(2.0), boottime() + PATIENCE
+    backoff, until, returned = Backoff(2.0), boottime() + PATIENCE, 0
     while True:
         try:
-            return _release(worker_id)
-        except DATABASE_ERRORS:
+            count, done = _release(worker_id, lost, reaped, until)
+            returned += count
+            if done:
+                return returned
+            reason = _("somebody has its jobs' rows locked in the database")
+        except DATABASE_ERRORS as error:
+            reason = _("the database does not answer (%(error)s)") % {"error": first_line(error)}
+        finally:
             drop_connection()
-            if boottime() > patience:
-                log.warning("release.database_away", extra={"worker": str(worker_id)})
-                return 0
-            time.sleep(backoff.delay())
+        if boottime() > until:
+            log.error("release.failed", extra={"worker": str(worker_id), "reason": reason})
+            raise NotReleased(reason)
+        time.sleep(backoff.delay())
 
 
-def _release(worker_id: UUID) -> int:
+def _release(worker_id: UUID, lost: bool, reaped: bool, until: float) -> tuple[int, bool]:
     worker = Worker.objects.using(ENGINE).filter(pk=worker_id).first()
     if worker is None:
         raise NotProvenDead(_("no worker %(id)s is registered") % {"id": worker_id})
-    _prove_dead(worker)
-    mine = transitions.strays(worker_id=worker_id, known=(), using=ENGINE)
-    if mine:
-        transitions.release([(job, token) for job, token, _ in mine], worker_id=worker_id, using=ENGINE)
-        log.info("worker.released", extra={"jobs": [str(job) for job, _, _ in mine]})
-    leadership.resign(leadership.HOUSEKEEPING, worker_id, using=ENGINE)
-    presence.leave(worker_id, using=ENGINE)
-    drop_connection()
-    folder = runfiles.run_folder()
-    if folder is not None:
-        runfiles.remove(folder, worker_id)
-    return len(mine)
+    if (worker.boot_id, worker.pid_namespace) != (identity.boot_id(), identity.pid_namespace()):
+        raise NotProvenDead(_sentence(Doubt.LIVES, worker))
+    with proof.of_death(worker, [os.getpid()], until=until, reaped=reaped) as doubt:
+        if doubt is not None:
+            raise NotProvenDead(_sentence(doubt, worker))
+        policy_of = configured_retry_policy if lost else None
+        jobs, done = estate.wind_up(worker_id, policy_of=policy_of, settled=worker.settled_at is not None)
+    if jobs:
+        log.info("worker.released", extra={"jobs": jobs, "lost": lost})
+    return len(jobs), done
 
 
-def _prove_dead(worker: Worker) -> None:
-    here = (worker.boot_id, worker.pid_namespace) == (identity.boot_id(), identity.pid_namespace())
-    who = {"name": worker.name, "pid": worker.pid, "host": worker.host}
-    if not here or not identity.has_ended(worker.pid, worker.pid_started):
-        raise NotProvenDead(_("worker %(name)s (pid %(pid)d on %(host)s) is not known to have ended") % who)
-    folder = runfiles.run_folder()
-    lock_file = runfiles.lock_path(folder, worker.id) if folder else None
-    spare = orphans.around([identity.this_pid()])
-    patience = boottime() + PATIENCE
-    while True:
-        killed = orphans.kill_orphans(worker.id, lock_file, spare)
-        if killed and _is_free(worker.id):
-            return
-        if boottime() > patience:
-            raise NotProvenDead(_("something that worker %(name)s (pid %(pid)d on %(host)s) started still runs") % who)
-        time.sleep(PAUSE)
-
-
-def _is_free(worker_id: UUID) -> bool:
-    """A worker without a lock file has ended all the same: it, and the tree that its supervisor killed."""
-    folder = runfiles.run_folder()
-    if folder is None or not runfiles.lock_path(folder, worker_id).exists():
-        return True
-    with runfiles.is_free(folder, worker_id) as free:
-        return bool(free)
+def _sentence(doubt: Doubt, worker: Worker) -> str:
+    if doubt is Doubt.NO_FILE:
+        text = _(
+            "worker %(name)s (pid %(pid)d on %(host)s) has no lock file here, without which nobody but its supervisor "
+            "knows that all of its processes have ended"
+        )
+    elif doubt is Doubt.FOREIGN:
+        text = _(
+            "worker %(name)s (pid %(pid)d on %(host)s) was another user's, and its processes can't be seen from here: "
+            "ask as that user, or as root"
+        )
+    elif doubt is Doubt.LEFT:
+        text = _("something that worker %(name)s (pid %(pid)d on %(host)s) started still runs, or may")
+    else:
+        text = _("worker %(name)s (pid %(pid)d on %(host)s) is not known to have ended")
+    return text % {"name": worker.name, "pid": worker.pid, "host": worker.host}

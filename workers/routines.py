@@ -7,7 +7,7 @@ from jobs import presence, transitions, upkeep
 from jobs.conf import conf
 from jobs.states import State
 from workers.connections import ENGINE
-from workers.neighbours import sweep_run_files, take_back_neighbours
+from workers.neighbours import Neighbours, sweep_run_files
 from workers.policies import retry_policy
 from workers.service import Service
 
@@ -80,7 +80,7 @@ def services() -> dict[str, Service]:
         Service("presence", sweep_workers, interval=settings.worker.silent_after),
         Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
         # Each machine has its own: no leader elsewhere can see what has died here.
-        Service("neighbours", take_back_neighbours, interval=settings.worker.heartbeat_interval, exclusive=False),
+        Service("neighbours", Neighbours().take_back, interval=settings.worker.heartbeat_interval, exclusive=False),
         Service("run files", sweep_run_files, interval=RUN_FILES, exclusive=False),
     ]
     return {service.name: service for service in made}

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 SUFFIX = ".lock"
 UNFINISHED = ".new"
 GATE = "neighbours.gate"
-FORGOTTEN = 3600.0  # seconds after which a file that never got its lock and name is nobody's
+FORGOTTEN = 3600.0  # seconds after which a file may be nobody's: a worker touches its own every few minutes
 
 
 def run_folder() -> Path | None:
@@ -128,11 +128,20 @@ def lock_path(folder: Path, worker_id: UUID) -> Path:
     return folder / f"{worker_id}{SUFFIX}"
 
 
+def owner(lock_file: Path) -> int | None:
+    """The id of the user whose worker made this file; None when there is no such file."""
+    with suppress(OSError):
+        about = lock_file.lstat()
+        return about.st_uid if stat.S_ISREG(about.st_mode) else None
+    return None
+
+
 @contextmanager
 def alone(folder: Path) -> Iterator[bool]:
-    """True for one process at a time, until the block ends: who looks for the dead must not take another for one."""
+    """True for one process at a time, until the block ends. It saves work and guards nothing: any number may look for
+    the dead. True as well where the gate can't be had at all (such as: another user made it)."""
     with _locked(folder / GATE, fcntl.LOCK_EX, os.O_CREAT) as got:
-        yield bool(got)
+        yield got is not False
 
 
 @contextmanager
@@ -170,24 +179,28 @@ def _try_lock(fd: int, kind: int) -> bool | None:
     return True
 
 
-def remove(folder: Path, worker_id: UUID) -> None:
-    """Remove the file of a worker that is gone, while its lock is held here."""
-    with suppress(OSError):
-        lock_path(folder, worker_id).unlink(missing_ok=True)
+def sweep(folder: Path, older_than: float) -> int:
+    """Remove the files of workers that are gone and gave no sign of life for `older_than` seconds; returns how many.
 
-
-def known_files(folder: Path) -> list[UUID]:
-    """The workers that have a file in the folder; files that never became one are removed when they are old."""
-    found = []
+    Whose rows they belong to is not asked: workers of another database may share the folder. Files that never became a
+    worker's are removed as well.
+    """
+    swept, before = 0, time.time() - max(older_than, FORGOTTEN)
     try:
         entries = list(os.scandir(folder))
     except OSError:
-        return []
+        return 0
     for entry in entries:
         name = Path(entry.name)
         with suppress(ValueError, OSError):
-            if name.suffix == SUFFIX:
-                found.append(UUID(name.stem))
-            elif name.suffix == UNFINISHED and UUID(name.stem) and entry.stat().st_mtime < time.time() - FORGOTTEN:
+            if name.suffix not in (SUFFIX, UNFINISHED) or entry.stat(follow_symlinks=False).st_mtime >= before:
+                continue
+            worker_id = UUID(name.stem)
+            if name.suffix == UNFINISHED:
                 Path(entry.path).unlink(missing_ok=True)
-    return found
+                continue
+            with is_free(folder, worker_id) as free:
+                if free:
+                    Path(entry.path).unlink()
+                    swept += 1
+    return swept

@@ -1,16 +1,38 @@
-"""Before a worker works: the database answers and its tables are there, or we wait and say so."""
+"""Before a worker works: who it is; the database answers and its tables are there, or we wait and say so."""
 
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from uuid import UUID
 
 from django.db import Error, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from jobs.presence import Presence
+from jobs.registry import catalogue
 from jobs.text import first_line
+from workers import identity
 from workers.connections import ENGINE, Backoff, drop_connection
 
 log = logging.getLogger(__name__)
+
+
+def introduction(name: str | None, queues: Mapping[str, int], worker_id: UUID) -> Presence:
+    """This process as the worker of that id, with the handlers that are loaded; None: named by host and pid."""
+    pid = os.getpid()
+    return Presence(
+        id=worker_id,
+        name=name or f"{identity.host()}-{pid}",
+        host=identity.host(),
+        boot_id=identity.boot_id(),
+        pid_namespace=identity.pid_namespace(),
+        pid=pid,
+        pid_started=identity.start_time(pid),
+        version=identity.turno_version(),
+        queues=dict(queues),
+        types=catalogue.names(),
+    )
 
 
 def wait_for_database(reconnect_max: float, stop: Callable[[], bool] = lambda: False) -> bool:

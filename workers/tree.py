@@ -18,6 +18,7 @@ LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 MOST_LOOKS = 50  # at the list of processes, for one picture of it
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # no file can be opened just now
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05  # seconds between two looks at what was killed
 
 
@@ -36,7 +37,22 @@ def children(pid: int) -> list[int]:
 
 def descendants(pid: int) -> list[int]:
     """All living processes below the process, parents before their children. Raises OSError as `children` does."""
-    return [process.pid for process in _below(_processes(), pid, ())]
+    return [process.pid for process in _below(_processes(), [pid], ())]
+
+
+def family(pids: Collection[int]) -> set[int]:
+    """These processes, all above and all living ones below them, in one picture. Raises OSError as `children` does."""
+    if not pids:
+        return set()
+    everybody = _processes()
+    parents = {process.pid: process.parent for process in everybody}
+    found = {process.pid for process in _below(everybody, pids, ())}.union(pids)
+    for pid in pids:
+        above = parents.get(pid, 0)
+        while above and above not in found:
+            found.add(above)
+            above = parents.get(above, 0)
+    return found
 
 
 def alive(pid: int) -> bool:
@@ -45,22 +61,24 @@ def alive(pid: int) -> bool:
     return process is not None and not process.dead
 
 
-def kill_below(pid: int, seconds: float = 5.0, spare: Collection[int] = ()) -> bool:
+def kill_below(pid: int, seconds: float = 5.0, spare: Collection[int] = (), started: str = "") -> bool:
     """SIGKILL everything below the process, again and again, until nothing but zombies is left there.
 
-    `spare`: processes that stay, with all that is below them. False when something still lives after `seconds`.
+    `spare`: processes that stay, with all that is below them. `started`: the process's start time, for one that may
+    end, and its id be another's, meanwhile. False when something still lives after `seconds`.
     """
     limit = time.monotonic() + seconds
     pause, seen = FIRST_PAUSE, set[int]()
     while True:
         try:
             everybody = _processes()
-            victims = _below(everybody, pid, spare)
+            known = not started or any(process.pid == pid and process.started == started for process in everybody)
+            victims = _below(everybody, [pid], spare) if known else []
             if not victims:
                 return True
             _kill(victims, everybody)
-        except OSError as error:  # no file can be opened just now
-            if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        except OSError as error:
+            if error.errno not in NO_ROOM:
                 raise
             victims = []
         if time.monotonic() >= limit:
@@ -78,12 +96,13 @@ def kill_tree(pid: int, seconds: float = 5.0) -> bool:
     """
     limit = time.monotonic() + seconds
     this = pid == os.getpid()
+    started = "" if this else _start_of(pid)  # its id may be another's before this is done
     if not this:
-        _send(pid, signal.SIGSTOP)
-    below = kill_below(pid, seconds)
-    _send(pid, signal.SIGKILL)
+        _send_surely(pid, signal.SIGSTOP, started)
+    below = kill_below(pid, seconds, started=started)
+    _send_surely(pid, signal.SIGKILL, started)
     pause = FIRST_PAUSE
-    while alive(pid):
+    while alive(pid) and (not started or _is(pid, started)):
         if time.monotonic() >= limit:
             return False
         time.sleep(pause)
@@ -102,6 +121,15 @@ def reap() -> list[tuple[int, int]]:
         if pid == 0:
             return found
         found.append((pid, status))
+
+
+def has_children() -> bool:
+    """Whether this process has any child, ended ones that nobody has reaped included: one system call."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def load() -> None:
@@ -139,13 +167,13 @@ def _libc_prctl() -> Callable[..., Any] | None:
     return call
 
 
-def _below(everybody: list[_Process], pid: int, spare: Collection[int]) -> list[_Process]:
+def _below(everybody: list[_Process], roots: Collection[int], spare: Collection[int]) -> list[_Process]:
     by_parent: dict[int, list[_Process]] = {}
     for process in everybody:
         if process.pid not in spare:
             by_parent.setdefault(process.parent, []).append(process)
     found: list[_Process] = []
-    look, known = [pid], {pid}
+    look, known = [*roots], {*roots}
     while look:  # a snapshot that took a moment may show a circle, where ids were used again meanwhile
         fresh = [process for process in by_parent.get(look.pop(0), ()) if process.pid not in known]
         found += fresh
@@ -180,13 +208,34 @@ def _send(pid: int, number: signal.Signals, started: str = "") -> None:
             return
         handle = os.pidfd_open(pid)
         try:
-            now = _read(pid)
-            if now is not None and now.started == started:
+            if _is(pid, started):
                 signal.pidfd_send_signal(handle, number)
         finally:
             os.close(handle)
     except (ProcessLookupError, PermissionError):
         return
+
+
+def _send_surely(pid: int, number: signal.Signals, started: str) -> None:
+    try:
+        _send(pid, number, started)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _send(pid, number)  # nothing can be opened to hold on to it
+
+
+def _start_of(pid: int) -> str:
+    try:
+        seen = _read(pid) if LINUX else None
+    except OSError:
+        return ""
+    return seen.started if seen is not None else ""
+
+
+def _is(pid: int, started: str) -> bool:
+    now = _read(pid)
+    return now is not None and now.started == started
 
 
 def _processes() -> list[_Process]:
@@ -211,7 +260,8 @@ def _processes() -> list[_Process]:
     return list(found.values())
 
 
-def _read(pid: int) -> _Process | None:
+def stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on; none when the process is gone, or can't be seen."""
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -219,9 +269,15 @@ def _read(pid: int) -> _Process | None:
         finally:
             os.close(file)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return None
+        return []
     # The command's name may hold blanks and parentheses: count the fields from the last ")".
-    fields = text.rpartition(b")")[2].decode().split()
+    return text.rpartition(b")")[2].decode().split()
+
+
+def _read(pid: int) -> _Process | None:
+    fields = stat(pid)
+    if not fields:
+        return None
     # A first thread that has ended shows as a zombie while others of its process still run.
     dead = fields[0] in "ZXx" and int(fields[17]) <= 1
     return _Process(pid, int(fields[1]), int(fields[2]), fields[19], dead)

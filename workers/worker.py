@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,7 +11,6 @@ from typing import NoReturn
 
 from jobs import leadership, presence
 from jobs.conf import conf
-from jobs.ids import new_id
 from jobs.registry import catalogue
 from workers import identity, protocol, routines, runfiles
 from workers.clock import boottime
@@ -20,18 +18,22 @@ from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
 from workers.consumer import Consumer
 from workers.heartbeat import Heartbeat
 from workers.isolation import ForkServer, supported
+from workers.isolation.baseline import flush_streams
 from workers.leases import Interrupt, LeaseBook
 from workers.ledger import ClaimLedger, EndLedger
 from workers.line import SupervisorLine
 from workers.listener import Listener
+from workers.pulse import Pulse
 from workers.service import guarded
 from workers.slots import Slots
+from workers.startup import introduction
 from workers.stuck import StuckHandlers
 from workers.transports.postgres import PostgresTransport
 
 log = logging.getLogger(__name__)
 TICK = 0.25  # seconds between two looks at the deadlines
 LOCK_KEPT = 600.0  # seconds between two signs of life of the lock file
+UNUSED_END = 3.0  # seconds for a forkserver without children to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,8 @@ class Worker:
         self._patience = settings.recovery.lease_grace_period / 4
         self._line = SupervisorLine.of_environment(self._patience)
         self._problems = [{"module": p.module, "error": p.error} for p in catalogue.load(guarded=True)]
-        self.who = _presence(options)
-        self._line.introduce(self.who.id, options.shutdown_timeout)
-        os.environ[identity.MARKER] = str(self.who.id)
+        self.who = introduction(options.name, options.queues, identity.worker_id(self._line.supervised))
+        self._line.introduce(self.who.id, options.shutdown_timeout, self._settings.kill_grace)
         self._lock = runfiles.hold(self.who.id)
         kept = [] if self._lock.fd is None else [self._lock.fd]
         self._forkserver = ForkServer.fork(forget=self._line.forget, keep=kept) if supported() else None
@@ -88,12 +89,14 @@ class Worker:
         self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
         self._services = routines.services()
         self._stuck = StuckHandlers(self._book)
+        self._pulse = Pulse()
         self._heartbeat = Heartbeat(
             self.who,
             self._book,
             self._settings,
-            problems=lambda: [*self._problems, *self._stuck.problems()],
+            problems=lambda: [*self._problems, *self._stuck.problems(), *self._consumer.problems()],
             renewed=self._tell_deadline,
+            pulse=self._pulse,
         )
         self._failed = False
         self._hurry = asyncio.Event()
@@ -192,9 +195,11 @@ class Worker:
     def _enforce_deadlines(self) -> None:
         """At its deadline a handler must be dead: a coroutine is cancelled, a child process killed; where that does not
         end it, this process ends, or is ended by its supervisor."""
+        self._pulse.beat()
+        if self.abandoned:  # where the system does not end a process with its parent, or a handler closed the line
+            log.critical("supervisor.gone")
+            end_at_once(protocol.EXIT_FAILED)
         self._check_threads()
-        if self._line.broken():  # where the system does not end a process with its parent
-            os._exit(protocol.EXIT_FAILED)
         now = boottime()
         for held in self._book.overdue(now):
             if held.ask(Interrupt.LOST):
@@ -209,11 +214,11 @@ class Worker:
         self._line.refresh(self._book.nearest)
 
     def _check_threads(self) -> None:
-        """A thread of the engine that died leaves the others working for nobody: end in order, and be started anew."""
+        """A part of the engine that died leaves the others working for nobody: end in order, and be started anew."""
         dead = [t.name for t in (self._claims, self._ends, self._heartbeat) if not t.is_alive()]
-        dead += self._consumer.dead_threads()
+        dead += self._consumer.dead_parts()
         if dead and not self._stopping.is_set():
-            log.critical("engine.thread_died", extra={"threads": dead})
+            log.critical("engine.part_died", extra={"parts": dead})
             self._failed = True
             self._stopping.set()
 
@@ -253,28 +258,37 @@ class Worker:
             "pid": self.who.pid,
         }
 
+    async def run(self, requests: protocol.StopRequests) -> NoReturn:
+        """`main`, and the end of the process, in any case: no handler's thread may keep one going in which only the
+        heartbeat works."""
+        try:
+            self.leave(await self.main(requests))
+        except BaseException:
+            log.critical("worker.failed", exc_info=True)
+        finally:
+            end_at_once(protocol.EXIT_FAILED)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether its supervisor is gone, or can't be told anything any more."""
+        return self._line.broken()
+
+    def unused(self) -> End:
+        """It is not wanted any more, before `main` began: end what was started for it."""
+        return End(clean=self._forkserver is None or self._forkserver.end(UNUSED_END))
+
     def leave(self, end: End) -> NoReturn:
         """End this process at once, and with it the threads of handlers that would not stop: whether those have ended
         is the supervisor's to see, and then their jobs are given back."""
         if end.clean:
             self._lock.release()
+        end_at_once(end.code)
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End this process, whatever its threads are at."""
+    try:
         logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(end.code)
-
-
-def _presence(options: Options) -> presence.Presence:
-    pid = identity.this_pid()
-    return presence.Presence(
-        id=new_id(),
-        name=options.name or f"{identity.host()}-{pid}",
-        host=identity.host(),
-        boot_id=identity.boot_id(),
-        pid_namespace=identity.pid_namespace(),
-        pid=pid,
-        pid_started=identity.start_time(pid),
-        version=identity.turno_version(),
-        queues=dict(options.queues),
-        types=catalogue.names(),
-    )
+        flush_streams()
+    finally:
+        os._exit(code)

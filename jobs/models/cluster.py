@@ -26,6 +26,9 @@ class Worker(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     stopped_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(
+        null=True, help_text="When it was proven dead and owned nothing: what it owns later never started."
+    )
     problems = models.JSONField(
         db_default=[], help_text="What a person should know, such as modules that fail to load."
     )

@@ -3,6 +3,7 @@
 import pytest
 
 from jobs.conf import ConfigurationError, load
+from workers import protocol
 
 
 @pytest.fixture
@@ -142,7 +143,9 @@ def test_two_durations_that_do_not_fit_each_other_are_refused_wherever_they_come
 
 
 def test_what_a_worker_tells_its_own_processes_is_no_setting(read):
-    assert read(TURNO_WORKER_ID="01890a5d-ac96-774b-bcce-b302099a8057", TURNO_SUPERVISOR_FD="7").handlers == ()
+    told = {"TURNO_WORKER_ID": "01890a5d-ac96-774b-bcce-b302099a8057", "TURNO_SUPERVISOR_FD": "7", "TURNO_CHILD": "1"}
+    assert set(told) == set(protocol.VARIABLES)
+    assert read(**told).handlers == ()
 
 
 def test_every_problem_is_told_at_once(problems):

@@ -13,47 +13,53 @@ from tests.kit.processes import database_url, eventually
 from tests.kit.proxy import Proxy
 
 pytestmark = pytest.mark.crash
+TYPES = [f"beats.{isolation}" for isolation in ISOLATIONS]
 
 
-def cut_off(fleet, isolation, *, deaf, **env):
-    """A worker loses its database while it runs a job, another one takes over, and the cable is mended."""
-    type_ = f"beats.{isolation}"
+def cut_off(fleet, types, *, deaf, **env):
+    """A worker loses its database while it runs jobs, another one takes over, and the cable is mended."""
     fleet.env |= QUICK
     with Proxy(database_url()) as proxy:
         fleet.start("a", "default:4,of-a:1", TURNO_DATABASE__URL=proxy.url, **env).wait_ready()
-        id_ = begin(fleet, type_, deaf=deaf)
+        jobs = {type_: begin(fleet, type_, deaf=deaf) for type_ in types}
         proxy.blackhole()
         fleet.start("b").wait_ready()
-        said = words(id_, 1)
-        started(fleet, type_, times=2)
-        eventually(lambda: words(id_, 2) > 5, "the successor goes on")
-        assert_nothing_beside(fleet, type_)
-        assert ("Processing", "Enqueued", "worker_lost") in steps(id_)
+        said = {type_: words(id_, 1) for type_, id_ in jobs.items()}
+        for type_, id_ in jobs.items():
+            started(fleet, type_, times=2)
+            eventually(lambda id_=id_: words(id_, 2) > 5, "the successor goes on")
+            assert_nothing_beside(fleet, type_)
+            assert ("Processing", "Enqueued", "worker_lost") in steps(id_)
         proxy.open()
         proxy.cut()  # as a system does with a connection that was dead for long
         next_ = enqueue("probe.async", {"key": "next"}, queue="of-a").id
         wait_state(next_, "Succeeded", 40)
-        assert_nothing_beside(fleet, type_)
-        assert_wrote_nothing_late(id_, said)
-        assert len(attempts(id_)) == 1
+        for type_, id_ in jobs.items():
+            assert_nothing_beside(fleet, type_)
+            assert_wrote_nothing_late(id_, said[type_])
+            assert len(attempts(id_)) == 1
 
 
-@pytest.mark.parametrize(("isolation", "deaf"), [("async", False), *((isolation, True) for isolation in ISOLATIONS)])
-def test_a_worker_without_its_database_ends_its_handlers_at_the_deadline_and_works_again_later(fleet, isolation, deaf):
-    cut_off(fleet, isolation, deaf=deaf)
+@pytest.mark.parametrize(
+    ("types", "deaf"),
+    [(TYPES, False), (TYPES[:2], True), (TYPES[2:], True)],
+    ids=["handlers that heed", "deaf async and thread", "deaf process"],
+)
+def test_a_worker_without_its_database_ends_its_handlers_at_the_deadline_and_works_again_later(fleet, types, deaf):
+    cut_off(fleet, types, deaf=deaf)
 
 
+@pytest.mark.longo  # what gives the jobs back looks for the database for its full time
 def test_a_worker_that_is_told_to_stop_without_its_database_ends_and_its_jobs_run_elsewhere(fleet):
     fleet.env |= QUICK
-    types = [f"beats.{isolation}" for isolation in ISOLATIONS]
     with Proxy(database_url()) as proxy:
         own = {"TURNO_DATABASE__URL": proxy.url}
         worker = fleet.start("a", "default:4", "--shutdown-timeout", "300ms", **own).wait_ready()
-        ids = [begin(fleet, type_, deaf=True) for type_ in types]
+        jobs = {type_: begin(fleet, type_, deaf=True) for type_ in TYPES}
         proxy.blackhole()
         worker.signal(signal.SIGTERM)
         fleet.start("b").wait_ready()
-        for type_, id_ in zip(types, ids, strict=True):
+        for type_, id_ in jobs.items():
             started(fleet, type_, times=2)
             assert_nothing_beside(fleet, type_)
             assert attempts(id_) == [(1, "WorkerLost", True)]

@@ -25,6 +25,7 @@ from tests.transitions.rows import ago, make_job
 from workers import tree
 
 pytestmark = pytest.mark.crash
+TYPES = [f"beats.{isolation}" for isolation in ISOLATIONS]
 LEADER = "SELECT w.name FROM turno.leases AS l JOIN turno.workers AS w ON w.id = l.holder WHERE l.until > now()"
 
 
@@ -34,28 +35,29 @@ def fleet(fleet):
     return fleet
 
 
-@pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_beside_the_successor_of_a_frozen_workers_job_nothing_runs(fleet, isolation):
-    type_ = f"beats.{isolation}"
+@pytest.mark.parametrize("types", [TYPES[:2], TYPES[2:]], ids=["async and thread", "process"])
+def test_beside_the_successor_of_a_frozen_workers_job_nothing_runs(fleet, types):
     first = fleet.start("a").wait_ready()
-    id_ = begin(fleet, type_, deaf=True)
+    jobs = {type_: begin(fleet, type_, deaf=True) for type_ in types}
     frozen = first.freeze_worker()
     fleet.start("b").wait_ready()
-    said = words(id_, 1)
-    started(fleet, type_, times=2)
+    said = {type_: words(id_, 1) for type_, id_ in jobs.items()}
+    for type_ in types:
+        started(fleet, type_, times=2)
     thaw(frozen)
     eventually(lambda: not tree.alive(frozen), "the frozen worker was killed")
     first.wait_ready(2)  # its supervisor has started another
-    eventually(lambda: words(id_, 2) > 5, "the successor goes on")
-    assert_nothing_beside(fleet, type_)
-    assert_wrote_nothing_late(id_, said)
-    assert len(attempts(id_)) == 1
+    for type_, id_ in jobs.items():
+        eventually(lambda id_=id_: words(id_, 2) > 5, "the successor goes on")
+        assert_nothing_beside(fleet, type_)
+        assert_wrote_nothing_late(id_, said[type_])
+        assert len(attempts(id_)) == 1
     assert first.events("supervisor.deadline_passed")
 
 
 def test_a_worker_that_wakes_when_its_leases_have_just_ended_runs_nothing_beside_their_successors(fleet):
     first = fleet.start("a").wait_ready()
-    jobs = {f"beats.{isolation}": begin(fleet, f"beats.{isolation}", deaf=True) for isolation in ISOLATIONS}
+    jobs = {type_: begin(fleet, type_, deaf=True) for type_ in TYPES}
     frozen = first.freeze_worker()
     eventually(lambda: Job.objects.filter(lease_expires_at__lt=Now()).count() == len(jobs), "the leases are over")
     thaw(frozen)
@@ -67,30 +69,42 @@ def test_a_worker_that_wakes_when_its_leases_have_just_ended_runs_nothing_beside
         assert {outcome for _, outcome, _ in attempts(id_)} <= {"WorkerLost", "Interrupted"}
 
 
-@pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_a_worker_that_is_frozen_with_its_supervisor_and_wakes_before_it_does_no_harm(fleet, isolation):
-    type_ = f"beats.{isolation}"
+def test_what_runs_in_a_worker_that_wakes_before_its_supervisor_ends_within_a_second_and_writes_nothing(fleet):
+    first = fleet.start("a").wait_ready()
+    jobs = {type_: begin(fleet, type_, deaf=True) for type_ in TYPES[:2]}
+    frozen = first.freeze()
+    fleet.start("b").wait_ready()
+    said = {type_: words(id_, 1) for type_, id_ in jobs.items()}
+    for type_, id_ in jobs.items():
+        started(fleet, type_, times=2)
+        assert ("Processing", "Enqueued", "worker_lost") in steps(id_)  # nobody could prove that it was dead
+    thawed = thaw(frozen)
+    eventually(lambda: not tree.alive(frozen), "the worker has ended itself")
+    first.signal(signal.SIGCONT)
+    first.wait_ready(2)
+    for type_, id_ in jobs.items():
+        assert last_line(fleet, type_, 1) < thawed + 1.0
+        eventually(lambda id_=id_: words(id_, 2) > 5, "the successor goes on")
+        assert_wrote_nothing_late(id_, said[type_])
+        assert len(attempts(id_)) == 1
+
+
+def test_a_child_keeps_its_deadline_while_its_worker_and_its_supervisor_are_frozen(fleet):
+    type_ = "beats.process"
     first = fleet.start("a", "default:4,of-a:1").wait_ready()
     id_ = begin(fleet, type_, deaf=True)
     frozen = first.freeze()
     fleet.start("b").wait_ready()
     said = words(id_, 1)
     started(fleet, type_, times=2)
-    assert ("Processing", "Enqueued", "worker_lost") in steps(id_)  # nobody could prove that it was dead
-    if isolation == "process":  # its child has kept the deadline itself
-        assert_nothing_beside(fleet, type_)
-    thawed = thaw(frozen)
-    if isolation != "process":  # what runs in the worker itself has one second
-        eventually(lambda: not tree.alive(frozen), "the worker has ended itself")
-        assert last_line(fleet, type_, 1) < thawed + 1.0
+    assert_nothing_beside(fleet, type_)
+    thaw(frozen)
+    next_ = enqueue("probe.async", {"key": "next"}, queue="of-a").id
+    wait_state(next_, "Succeeded")  # nothing runs in the worker that would have to end with it
     first.signal(signal.SIGCONT)
-    first.wait_ready(1 if isolation == "process" else 2)
-    other = enqueue("probe.async", {"key": "next"}, queue="of-a").id
-    wait_state(other, "Succeeded")
     eventually(lambda: words(id_, 2) > 5, "the successor goes on")
+    assert_nothing_beside(fleet, type_)
     assert_wrote_nothing_late(id_, said)
-    if isolation == "process":
-        assert_nothing_beside(fleet, type_)
     assert len(attempts(id_)) == 1
 
 

@@ -39,14 +39,13 @@ def assert_taken_back(fleet, id_, type_):
     assert_nothing_beside(fleet, type_)
 
 
-@pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_a_killed_workers_job_is_taken_back_at_once_and_nothing_of_it_is_left(fleet, isolation):
-    type_ = f"beats.{isolation}"
+def test_a_killed_workers_jobs_are_taken_back_at_once_and_nothing_of_it_is_left(fleet):
     worker = fleet.start("a").wait_ready()
-    id_ = begin(fleet, type_, deaf=True)
+    jobs = {type_: begin(fleet, type_, deaf=True) for type_ in TYPES}
     left = worker.tree()
     worker.kill_worker()
-    assert_taken_back(fleet, id_, type_)  # by the one that the supervisor started in its place
+    for type_, id_ in jobs.items():
+        assert_taken_back(fleet, id_, type_)  # by the one that the supervisor started in its place
     assert not [pid for pid in left if tree.alive(pid)]
 
 

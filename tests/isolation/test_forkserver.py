@@ -2,6 +2,7 @@
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tests.isolation.house import files_of, gone, told, zombies
 from tests.kit.processes import PROJECT, eventually
 from workers import tree
 from workers.conclusion import Death, Fault
+from workers.isolation import ForkServer
 from workers.leases import Interrupt
 
 pytestmark = pytest.mark.crash
@@ -90,6 +92,13 @@ def test_a_job_waits_while_no_process_can_be_forked_and_runs_when_one_can(house)
     assert not house.ended(held)
     resource.prlimit(house.server.pid, resource.RLIMIT_NOFILE, before)
     assert house.end(held).to == State.SUCCEEDED
+
+
+def test_a_worker_that_goes_before_it_heard_anything_is_the_end_and_no_fault():
+    server = ForkServer.fork()
+    assert select.select([server.channel], [], [], 20)[0], "it is ready"
+    server.channel.close()
+    assert os.waitstatus_to_exitcode(os.waitpid(server.pid, 0)[1]) == 0
 
 
 WORKER = """

@@ -155,6 +155,6 @@ def test_a_damaged_note_counts_as_none(tmp_path, damage):
 
 
 def test_a_note_is_read_as_it_was_written(tmp_path):
-    state = State("http://x", 1.5, True, {"web": Identity(3, "then")}, 85.0)
+    state = State("http://x", 1.5, True, {"web": Identity(3, "then")}, 85.0, {"web": 10.0})
     state.write(tmp_path / "state.json")
     assert State.read(tmp_path / "state.json") == state

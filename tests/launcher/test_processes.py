@@ -5,10 +5,17 @@ import subprocess
 import sys
 
 from tests.launcher.stand_in import until
-from turno.launcher.children import LONGEST_PAUSE, Child, cause
+from turno.launcher.children import LONGEST_PAUSE, OF_SUPERVISORS, Child, cause
+from turno.launcher.paths import ROOT
 from turno.launcher.processes import Identity, alive, children, end, identity_of, spawn
 
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); signal.pause()"
+SAYS = """
+import sys
+from workers.supervision.events import say
+print("this is wrong", file=sys.stderr, flush=True)
+say("supervisor.worker_failed", "error", code=1)
+"""
 PARENT = """
 import pathlib, signal, sys
 from turno.launcher.processes import spawn
@@ -95,6 +102,19 @@ def test_the_last_words_are_the_last_line_that_says_something(tmp_path):
     assert child.last_words() == ""
     child.log.write_text("first\nsecond  \n\n")
     assert child.last_words() == "second"
+
+
+def test_the_last_words_are_the_workers_and_not_those_of_its_supervisor(tmp_path):
+    from workers.supervision import events
+
+    child = Child("x", [], tmp_path / "log", {}, tmp_path, 1.0)
+    with child.log.open("w") as log:
+        written = subprocess.run([sys.executable, "-c", SAYS], stderr=log, check=True, cwd=ROOT)
+    assert written.returncode == 0
+    assert child.last_words() == "this is wrong"
+    child.log.write_text(child.log.read_text().splitlines()[-1])
+    assert "supervisor.worker_failed" in child.last_words()
+    assert f'"logger":"{events.LOGGER}"' == OF_SUPERVISORS
 
 
 def test_a_cause_is_a_signal_or_an_exit_code():

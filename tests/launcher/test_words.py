@@ -12,12 +12,11 @@ from collections import namedtuple
 
 import pytest
 
-from turno.launcher import install
+from turno.launcher import install, patience
 from turno.launcher.config import Config
 from turno.launcher.errors import LauncherError, sentence
 from turno.launcher.options import Options, parse
 from turno.launcher.paths import Project
-from turno.launcher.run import shutdown_seconds
 from turno.launcher.say import Console, language
 from turno.launcher.screen import welcome
 
@@ -176,7 +175,15 @@ def test_an_environment_is_filled_once_and_again_when_the_requirements_change(tm
     ("text", "seconds"), [("", 30.0), ("45s", 45.0), ("2 min", 120.0), ("500ms", 0.5), ("90", 90.0), ("soon", 30.0)]
 )
 def test_the_workers_time_to_stop_is_read_as_the_product_reads_it(text, seconds):
-    assert shutdown_seconds(text) == seconds
+    assert patience.seconds(text, 30.0) == seconds
+
+
+def test_a_worker_gets_its_own_two_times_to_stop_and_its_supervisors(tmp_path):
+    def given(**environ):
+        return patience.worker(Config(Project(tmp_path), environ))
+
+    assert given(TURNO_WORKER__SHUTDOWN_TIMEOUT="2 min", TURNO_WORKER__KILL_GRACE="20s") == 140 + patience.MARGIN
+    assert given() == patience.UNKNOWN
 
 
 def _requirements(folder):

@@ -65,8 +65,3 @@ def test_a_proc_that_shows_another_namespace_says_nothing(process, monkeypatch):
     process.wait(10)
     monkeypatch.setattr(identity, "_link", lambda path: "1" if path == "/proc/self" else "")
     assert not identity.has_ended(process.pid, started)
-
-
-def test_parents_are_known_up_to_the_first():
-    assert identity.parent(os.getpid()) == os.getppid()
-    assert identity.parent(1) == 0

@@ -12,8 +12,10 @@ from workers import identity, orphans, runfiles, tree
 pytestmark = pytest.mark.crash
 
 
-def kill(processes, standing, spare=()):
-    return orphans.kill_orphans(standing.worker_id, processes.lock_file(standing), {os.getpid(), *spare}, 20)
+def kill(processes, standing, living=()):
+    return orphans.kill_orphans(
+        standing.worker_id, processes.lock_file(standing), {os.getpid(), *living}, since=standing.started, seconds=20
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,67 @@ def test_a_worker_that_a_handler_started_is_no_orphan_of_that_handler_s_worker(p
     found = processes.left_by(outer)
     assert len(found) == 3
     assert inner.pid in found
-    spare = orphans.around([inner.pid])
-    assert kill(processes, outer, spare)
+    assert kill(processes, outer, [inner.pid])
     assert len(processes.left_by(inner)) == 2
+
+
+def test_however_many_neighbours_live_there_are_no_more_pictures_and_none_where_nothing_is_left(processes, monkeypatch):
+    pictures = []
+    look = tree._processes
+    monkeypatch.setattr(tree, "_processes", lambda: pictures.append(1) or look())
+    standing = processes.worker()
+    standing.kill()
+    assert kill(processes, standing, range(2**22, 2**22 + 50))
+    assert pictures == []
+    standing = processes.worker("program()")
+    standing.kill()
+    assert kill(processes, standing, range(2**22, 2**22 + 50))
+    assert len(pictures) < 10
+
+
+def test_a_family_is_all_above_and_all_below():
+    middle = subprocess.Popen(["sh", "-c", "sleep 600; true"])
+    [child] = eventually(lambda: tree.children(middle.pid), "it has a child")
+    try:
+        found = tree.family([middle.pid])
+        assert {1, os.getpid(), os.getppid(), middle.pid, child} <= found | {1}
+        other = subprocess.Popen(["sleep", "600"])
+        assert other.pid not in tree.family([middle.pid])
+        other.kill()
+        other.wait(10)
+        assert tree.family([]) == set()
+    finally:
+        tree.kill_tree(middle.pid)
+        middle.wait(10)
+
+
+class TestAPidThatSomebodyElseHasByNow:
+    """Between the look and the kill the process ended, and its id was given away."""
+
+    @pytest.fixture
+    def innocent(self):
+        process = subprocess.Popen(["sh", "-c", "sleep 600; true"])
+        [child] = eventually(lambda: tree.children(process.pid), "it has a child")
+        yield process.pid, child
+        tree.kill_tree(process.pid)
+        process.wait(10)
+
+    def test_is_not_killed_nor_what_is_below_it(self, innocent, processes, monkeypatch):
+        pid, child = innocent
+        standing = processes.worker()
+        standing.kill()
+        answers = iter([orphans._Found({pid: "1"}, hidden=False), orphans._Found({}, hidden=False)])
+        monkeypatch.setattr(orphans, "_look", lambda *_: next(answers))
+        monkeypatch.setattr(tree, "family", set)  # (they are this process's own, and would be spared as the living's)
+        assert kill(processes, standing)
+        assert tree.alive(pid)
+        assert tree.alive(child)
+        monkeypatch.undo()
+
+    def test_is_neither_stopped_nor_killed_as_a_tree(self, innocent, monkeypatch):
+        pid, child = innocent
+        monkeypatch.setattr(tree, "_start_of", lambda _: "1")
+        assert tree.kill_tree(pid)
+        assert tree.stat(pid)[0] == "S"
+        assert tree.alive(child)
+        monkeypatch.undo()

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+import tests.kit.beats
 import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import enqueue
 from jobs.models import Worker
@@ -52,7 +53,6 @@ def test_a_worker_that_is_started_anew_takes_back_what_its_killed_predecessor_le
     assert TAKEN in steps(id_)
     assert attempts(id_) == [(1, "WorkerLost", True)]
     eventually(lambda: Worker.objects.get(name="a").state == "Offline", "the dead worker is Offline")
-    assert len(list(run_dir.glob("*.lock"))) == 1
 
 
 def test_a_live_neighbour_takes_back_as_well(fleet, run_dir):
@@ -68,6 +68,33 @@ def test_a_live_neighbour_takes_back_as_well(fleet, run_dir):
     assert TAKEN in steps(id_)
     assert job(id_).lost_count == 1
     assert other.process.poll() is None
+
+
+def test_a_crash_is_charged_though_a_stop_comes_in_the_pause_before_the_successor(fleet, run_dir):
+    worker = fleet.start("a", **LONG).wait_ready()
+    types = ("probe.thread", "probe.once")
+    ids = [enqueue(type_, {"key": type_, "hold": 600}).id for type_ in types]
+    for type_ in types:
+        started(fleet, type_)
+    worker.kill_worker()
+    eventually(lambda: worker.events("supervisor.restarting"), "its supervisor waits")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait(40) == 0
+    assert [attempts(id_) for id_ in ids] == [[(1, "WorkerLost", True)]] * 2
+    assert [step[-2:] for step in (steps(ids[0])[-1], steps(ids[1])[-1])] == [TAKEN[1:], ("Failed", "never_repeated")]
+    assert [(job(id_).lost_count, job(id_).failure_kind) for id_ in ids] == [(1, None), (1, "worker_lost")]
+
+
+def test_a_worker_that_could_make_no_lock_file_is_given_back_by_its_supervisor(fleet):
+    worker = fleet.start("a", "default:4", "--shutdown-timeout", "0s", TURNO_WORKER__RUN_DIR="/proc/none", **LONG)
+    worker.wait_ready()
+    id_ = enqueue("beats.thread", {"key": "k", "deaf": True}).id
+    started(fleet, "k")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait(60) == 0
+    assert worker.events("lock.none")
+    assert attempts(id_) == [(1, "Interrupted", False)]
+    assert job(id_).state == "Enqueued"
 
 
 def test_a_worker_that_has_ended_in_order_leaves_no_file(fleet, run_dir):

@@ -113,6 +113,11 @@ class TestTheLock:
         with runfiles.alone(run_dir) as third:
             assert third
 
+    def test_a_gate_that_can_not_be_opened_bars_nobody(self, run_dir):
+        (run_dir / runfiles.GATE).mkdir()  # stands for a file of another user
+        with runfiles.alone(run_dir) as mine:
+            assert mine
+
     def test_that_can_not_be_had_costs_the_worker_nothing_and_is_said(self, run_dir, caplog):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))  # no file can be opened
@@ -183,11 +188,28 @@ print(free, looks)
 """
 
 
-def test_files_that_never_got_their_lock_are_removed_when_they_are_old(run_dir):
-    old, young, lock = run_dir / f"{new_id()}.new", run_dir / f"{new_id()}.new", new_id()
-    for file in (old, young, run_dir / f"{lock}.lock", run_dir / "readme.txt", run_dir / "no-id.lock"):
+def test_files_are_removed_when_they_are_old_and_nobody_holds_them_whoever_knows_their_workers(run_dir, processes):
+    """A worker of another database that shares the folder may need a young one as its proof."""
+    living, dead, young = processes.worker(), processes.worker(), processes.worker()
+    dead.kill()
+    young.kill()
+    unfinished, begun = run_dir / f"{new_id()}.new", run_dir / f"{new_id()}.new"
+    others = [run_dir / "readme.txt", run_dir / "no-id.lock"]
+    for file in (unfinished, begun, *others):
         file.write_text("")
-    os.utime(old, (1, 1))
-    assert runfiles.known_files(run_dir) == [lock]
-    assert (old.exists(), young.exists()) == (False, True)
-    assert runfiles.known_files(run_dir / "missing") == []
+    for file in (unfinished, *others, processes.lock_file(living), processes.lock_file(dead)):
+        os.utime(file, (time.time() - 7200, time.time() - 7200))
+    assert runfiles.sweep(run_dir, 7300) == 0
+    assert runfiles.sweep(run_dir, 0.0) == 1  # what was touched within the hour stays in any case
+    kept = {begun, *others, processes.lock_file(living), processes.lock_file(young)}
+    assert set(run_dir.iterdir()) == kept
+    assert runfiles.sweep(run_dir / "missing", 0.0) == 0
+
+
+def test_the_owner_of_a_file_is_known_and_a_link_has_none(run_dir, tmp_path):
+    lock = runfiles.hold(new_id())
+    assert runfiles.owner(lock.path) == os.geteuid()
+    (tmp_path / "link").symlink_to(lock.path)
+    assert runfiles.owner(tmp_path / "link") is None
+    assert runfiles.owner(tmp_path / "nothing") is None
+    lock.release()

@@ -28,7 +28,7 @@ def forever():
 def nap(seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end: time.sleep(0.02)
-def introduce(): say(protocol.worker(ID) + protocol.grace(0.3))
+def introduce(kill=0.0): say(protocol.worker(ID) + protocol.grace(0.3, kill))
 def stopped(*_):
     mark("stopped")
     sys.exit(0)
@@ -53,7 +53,7 @@ worker, release = [sys.executable, "worker.py"], [sys.executable, "release.py"]
 """
 ONE = "sys.exit(supervisor.Supervisor(worker, release, os.environ).run())"
 SEVERAL = """
-def one(number): return lambda: supervisor.Supervisor([*worker, str(number)], release, os.environ, True).run()
+def one(number): return lambda ready: supervisor.Supervisor([*worker, str(number)], release, os.environ, ready).run()
 sys.exit(init.Init([one(number) for number in range(int(os.environ["COUNT"]))]).run())
 """
 
@@ -119,6 +119,11 @@ class StandIn:
     @property
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
+
+    @property
+    def last_words(self) -> str:
+        """The last line of the log that is no event of the supervisor's."""
+        return [line for line in self.log.splitlines() if '"logger":"workers.supervision"' not in line][-1]
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The supervisor's events of this name."""

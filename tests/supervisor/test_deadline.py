@@ -107,7 +107,7 @@ def test_a_freeze_in_the_moment_of_doubt_begins_it_anew(over: StandIn):
 def test_the_deadline_holds_while_the_worker_stops(over: StandIn):
     over.start(
         "signal.signal(protocol.STOP, lambda *_: say(protocol.kill_at(boottime() + 0.3)))\n"
-        "say(protocol.grace(600)); say(protocol.worker(ID)); say(protocol.ready()); mark('ready'); forever(); forever()"
+        "say(protocol.grace(600, 0) + protocol.worker(ID) + protocol.ready()); mark('ready'); forever(); forever()"
     )
     over.marked("ready")
     over.signal(signal.SIGTERM)

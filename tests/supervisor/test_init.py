@@ -48,13 +48,70 @@ def test_two_requests_reach_each_worker_as_two(over: StandIn):
 
 
 def test_it_ends_when_all_have_ended_with_the_worst_code(over: StandIn):
-    _start(
-        over, "code = int(sys.argv[1])\nif code == 0: introduce(); say(protocol.ready()); forever()\nos._exit(code)", 4
-    )
-    over.marked("life", 4)
-    eventually(lambda: len(tree.children(over.pid)) == 1, "three have ended")
+    _start(over, "signal.signal(protocol.STOP, lambda *_: os._exit(int(sys.argv[1])))\n" + READY + "forever()", 4)
+    over.marked("ready", 4)
     over.signal(signal.SIGTERM)
     assert over.wait() == 3
+
+
+# `tries` counts the lives of this place.
+TRIES = "mark('try', sys.argv[1])\ntries = open('marks').read().count('try %s\\n' % sys.argv[1])\n"
+
+
+def test_workers_that_all_fail_before_they_were_ready_end_it_and_are_not_tried_again(over: StandIn):
+    _start(
+        over,
+        TRIES + "nap(0.2 * int(sys.argv[1]))\nprint('this is wrong', flush=True)\nos._exit(1 + int(sys.argv[1]))",
+        3,
+    )
+    assert over.wait() == 3
+    assert sorted(over.marks("try")) == [["0"], ["1"], ["2"]]
+    assert {event["code"] for event in over.events("worker_failed")} == {1, 2, 3}
+    assert over.last_words == "this is wrong"
+
+
+def test_one_that_fails_before_it_is_ready_is_tried_again_since_another_is_well(over: StandIn):
+    _start(
+        over,
+        TRIES + "if sys.argv[1] == '1':\n    while 'ready 0' not in open('marks').read(): nap(0.02)\n"
+        "    if tries < 3: os._exit(7)\n" + READY + "forever()",
+        2,
+    )
+    over.marked("ready", 2)
+    assert over.marks("try").count(["1"]) == 3
+    assert [(event["number"], event["code"]) for event in over.events("lost")] == [(2, 7), (2, 7)]
+    over.signal(signal.SIGTERM)
+    assert over.wait() == 0
+
+
+def test_one_that_fails_first_is_tried_again_when_another_becomes_ready(over: StandIn):
+    _start(
+        over,
+        TRIES
+        + "if sys.argv[1] == '0':\n    while not os.path.exists('go'): nap(0.02)\nelif tries == 1: os._exit(7)\n"
+        + READY
+        + "forever()",
+        2,
+    )
+    assert over.said("lost")[0]["seconds"] is None
+    assert over.marks("ready") == []
+    (over.folder / "go").touch()
+    over.marked("ready", 2)
+    over.signal(signal.SIGTERM)
+    assert over.wait() == 0
+
+
+def test_a_stop_while_one_that_failed_waits_tells_its_code(over: StandIn):
+    _start(
+        over,
+        "if sys.argv[1] == '1': os._exit(7)\n" + READY + "forever()",
+        2,
+        before="init.Pause.__init__.__globals__.update(FIRST=600, LONGEST=600)",
+    )
+    over.marked("ready")
+    over.said("lost")
+    over.signal(signal.SIGTERM)
+    assert over.wait() == 7
 
 
 def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_replaced(over: StandIn):

@@ -15,13 +15,19 @@ WORKER = "0197a1b2-0000-7000-8000-00000000abcd"
 
 
 def test_each_word_is_understood_whole_or_in_pieces():
-    words = protocol.worker(WORKER) + protocol.grace(30) + protocol.ready() + protocol.kill_at(123.4567)
+    words = protocol.worker(WORKER) + protocol.grace(30, 1.5) + protocol.ready() + protocol.kill_at(123.4567)
     whole, pieces = Told(), Told()
     whole.hear(words)
     for byte in words:
         pieces.hear(bytes([byte]))
     for told in (whole, pieces):
-        assert (told.worker, told.grace, told.ready, told.kill_at, told.wrong) == (WORKER, 30.0, True, 123.457, 0)
+        assert (told.worker, told.grace, told.ready, told.kill_at, told.wrong) == (
+            WORKER,
+            (30.0, 1.5),
+            True,
+            123.457,
+            0,
+        )
     whole.hear(protocol.kill_at(None))
     assert whole.kill_at is None
 
@@ -29,13 +35,14 @@ def test_each_word_is_understood_whole_or_in_pieces():
 @pytest.mark.parametrize(
     "line",
     [b"", b"kill-at", b"kill-at nan", b"kill-at inf", b"kill-at -1", b"kill-at 1e999", b"kill-at 1 2", b"kill-at \xff",
-     b"grace never", b"worker x", b"worker " + WORKER.upper().encode(), b"READY", b"ready ", b"\0" * 50,
+     b"grace never", b"grace 5", b"grace 5 -1", b"grace 5 1 1", b"grace 5 ",
+     b"worker x", b"worker " + WORKER.upper().encode(), b"READY", b"ready ", b"\0" * 50,
      b"kill-at " + b"0" * LONGEST_LINE + b"7"],
 )  # fmt: skip
 def test_what_is_no_word_is_counted_and_changes_nothing(line: bytes):
     told = Told()
-    told.hear(protocol.worker(WORKER) + protocol.grace(5) + protocol.kill_at(7.0) + line + b"\n")
-    assert (told.worker, told.grace, told.kill_at, told.ready) == (WORKER, 5.0, 7.0, False)
+    told.hear(protocol.worker(WORKER) + protocol.grace(5, 1) + protocol.kill_at(7.0) + line + b"\n")
+    assert (told.worker, told.grace, told.kill_at, told.ready) == (WORKER, (5.0, 1.0), 7.0, False)
     assert told.wrong == 1
 
 
@@ -44,8 +51,8 @@ def test_no_bytes_raise_or_are_kept_for_long_and_the_next_line_is_understood(chu
     told = Told()
     for chunk in chunks:
         told.hear(chunk)
-    told.hear(b"\n" + protocol.grace(3) + protocol.kill_at(9.0))
-    assert (told.grace, told.kill_at) == (3.0, 9.0)
+    told.hear(b"\n" + protocol.grace(3, 1) + protocol.kill_at(9.0))
+    assert (told.grace, told.kill_at) == ((3.0, 1.0), 9.0)
     told.hear(b"x" * 2**20)
     assert len(told._rest) <= LONGEST_LINE + 1
 

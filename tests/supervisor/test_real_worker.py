@@ -119,18 +119,24 @@ def test_several_processes_have_names_of_their_own(fleet: Fleet):
     assert set(Worker.objects.values_list("state", flat=True)) == {"Offline"}
 
 
+def _last_words(done: "subprocess.CompletedProcess[str]") -> str:
+    """The last line that is no event of the supervisor's."""
+    return [line for line in done.stderr.splitlines() if '"logger":"workers.supervision"' not in line][-1]
+
+
 @pytest.mark.parametrize("arguments", [["--processes", "0"], ["--queues", "x"], ["--no-such-option"]])
 def test_wrong_arguments_end_it_with_2_and_a_sentence(fleet: Fleet, arguments: list[str]):
     done = _run(fleet, "manage.py", "runworker", *arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert not done.stderr.splitlines()[-1].startswith("{")
+    assert not _last_words(done).startswith("{")
 
 
 def test_a_configuration_that_can_not_be_used_ends_it_and_is_the_last_that_is_said(fleet: Fleet):
     done = _run(fleet, "manage.py", "runworker", TURNO_WORKER__LEASE_DURATION="soon")
     assert done.returncode == 1
-    assert "TURNO_WORKER__LEASE_DURATION" in done.stderr.splitlines()[-1]
+    assert "TURNO_WORKER__LEASE_DURATION" in _last_words(done)
+    assert '"event":"supervisor.worker_failed"' in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])

@@ -56,10 +56,13 @@ def test_the_pause_has_an_end_and_begins_small_after_a_steady_life():
 
 
 @pytest.mark.parametrize("code", [1, EXIT_USAGE])
-def test_a_worker_that_fails_before_it_was_ever_ready_ends_the_supervisor_with_its_last_words(over: StandIn, code: int):
+def test_a_worker_that_fails_before_it_was_ever_ready_ends_the_supervisor_and_its_code_is_said(
+    over: StandIn, code: int
+):
     over.start(f"introduce(); sys.stderr.write('this is wrong\\n'); sys.stderr.flush(); os._exit({code})")
     assert over.wait() == code
-    assert over.log.splitlines()[-1] == "this is wrong"
+    assert over.last_words == "this is wrong"
+    assert [event["code"] for event in over.events("worker_failed")] == [code]
     assert len(over.marks("life")) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.processes import eventually
 from tests.supervisor.stand_in import StandIn
-from workers import tree
+from workers import protocol, tree
 from workers.protocol import EXIT_FAILED, EXIT_LEFT
 
 pytestmark = pytest.mark.crash
@@ -211,18 +211,61 @@ def test_a_stop_does_not_wait_for_somebody_to_read_the_log(over: StandIn):
     os.close(writer)
 
 
-def test_what_ran_in_the_process_before_it_became_the_supervisor_is_left_alone(over: StandIn):
-    over.start(READY, before="pid = os.fork() or os.execv('/bin/sleep', ['sleep', '600'])")
+def test_the_grace_of_handlers_comes_on_top_of_the_workers_own(over: StandIn):
+    over.start(
+        "def stopped(*_): nap(2); mark('stopped'); os._exit(0)\nsignal.signal(protocol.STOP, stopped)\n"
+        "introduce(kill=60); say(protocol.ready()); mark('ready'); forever()"
+    )
     over.marked("ready")
-    others = set(tree.children(over.pid)) - {over.worker}
-    assert len(others) == 1
-    os.kill(over.worker, signal.SIGKILL)
-    over.marked("ready", 2)
     over.signal(signal.SIGTERM)
     assert over.wait() == 0
-    assert all(tree.alive(pid) for pid in others)
-    for pid in others:
-        os.kill(pid, signal.SIGKILL)
+    assert over.marks("stopped") == [[]]
+
+
+def test_nor_does_a_second_request_take_it_from_them(over: StandIn):
+    over.start(
+        "asked = []\ndef stopped(*_):\n    asked.append(1)\n"
+        "    if len(asked) == 2: nap(2); mark('stopped'); os._exit(0)\n"
+        "signal.signal(protocol.STOP, stopped)\n"
+        "introduce(kill=60); say(protocol.ready()); mark('ready'); forever(); forever()",
+        before="supervisor.HURRY = 0.5",
+    )
+    over.marked("ready")
+    over.signal(signal.SIGTERM)
+    over.signal(signal.SIGINT)
+    assert over.wait() == 0
+    assert over.marks("stopped") == [[]]
+
+
+def test_the_release_is_not_taken_for_something_of_the_worker(over: StandIn):
+    over.env |= dict.fromkeys(protocol.VARIABLES, "of the one around")
+    over.start(_ends_with(EXIT_LEFT))
+    over.marked("ready")
+    (over.folder / "release.py").write_text(
+        "import os\nopen('marks', 'a').write('variables ' + ' '.join(n for n in os.environ if n.startswith('TURNO_')))"
+    )
+    over.signal(signal.SIGTERM)
+    assert over.wait() == 0
+    assert not set(over.marks("variables")[0]) & set(protocol.VARIABLES)
+
+
+def test_a_terminal_that_silences_the_background_does_not_stop_the_worker(over: StandIn):
+    terminal, inside = pty.openpty()
+    over.start(
+        "print('these words', flush=True)\n" + READY,
+        before="import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\nmodes = termios.tcgetattr(0)\n"
+        "modes[3] |= termios.TOSTOP; termios.tcsetattr(0, termios.TCSANOW, modes)",
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+    )
+    os.close(inside)
+    over.marked("ready")
+    assert b"these words" in os.read(terminal, 65536)
+    over.signal(signal.SIGTERM)
+    assert over.wait() == 0
+    os.close(terminal)
 
 
 def test_ctrl_c_at_a_terminal_stops_it_in_order_and_its_log_is_text_there(over: StandIn):

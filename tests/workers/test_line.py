@@ -66,7 +66,7 @@ def test_the_line_comes_from_the_environment_once_and_is_inherited_by_nothing(mo
 
 def test_without_a_supervisor_nothing_is_said_and_nothing_is_broken():
     line = SupervisorLine(None, 1.0)
-    line.introduce(uuid4(), 1.0)
+    line.introduce(uuid4(), 1.0, 1.0)
     line.entered(1.0)
     line.refresh(lambda: None)
     assert not line.broken()
@@ -74,9 +74,9 @@ def test_without_a_supervisor_nothing_is_said_and_nothing_is_broken():
 
 def test_the_worker_says_who_it_is_and_that_it_is_ready(pipe):
     id_ = uuid4()
-    pipe.line.introduce(id_, 30.0)
+    pipe.line.introduce(id_, 30.0, 1.0)
     pipe.line.ready()
-    assert pipe.read() == [f"worker {id_}", "grace 30.000", "ready"]
+    assert pipe.read() == [f"worker {id_}", "grace 30.000 1.000", "ready"]
 
 
 def test_a_nearer_deadline_is_told_at_once_a_later_one_with_the_next_look(pipe):
@@ -131,6 +131,17 @@ def test_a_supervisor_that_is_gone_is_noticed(pipe):
     os.close(pipe.end)
     assert pipe.line.broken()
     pipe.line.refresh(lambda: 1.0)  # and saying something then harms nobody
+
+
+def test_a_line_that_was_closed_here_is_noticed_also_when_something_else_has_its_number(pipe):
+    os.close(pipe.fd)
+    assert pipe.line.broken()
+    others = os.pipe()  # one of them may have got the number already
+    if pipe.fd not in others:
+        os.dup2(others[0], pipe.fd)
+    assert pipe.line.broken()
+    for fd in {*others} - {pipe.fd}:
+        os.close(fd)
 
 
 def held_in(book, deadline=1e12):

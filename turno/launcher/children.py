@@ -12,6 +12,7 @@ from turno.launcher.processes import Identity, identity_of, spawn
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a process that ended is started again
 STEADY = 60.0  # seconds after which a process counts as well again
 LOG_LIMIT = 10 * 2**20  # bytes from which a log is put aside at the next start
+OF_SUPERVISORS = '"logger":"workers.supervision"'  # in a line of a worker's log: how it ended, and not why
 
 
 @dataclass
@@ -70,14 +71,15 @@ class Child:
             self.process.send_signal(sign)
 
     def last_words(self) -> str:
-        """The last line of its log that says something, "" when there is none."""
+        """The last line of its log that says something, a supervisor's only where there is no other; "" for none."""
         try:
             with self.log.open("rb") as stream:
                 stream.seek(max(0, self.log.stat().st_size - 4096))
                 lines = stream.read().decode(errors="replace").splitlines()
         except FileNotFoundError:
             return ""
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        said = [stripped for line in lines if (stripped := line.strip())]
+        return ([line for line in said if OF_SUPERVISORS not in line] or said or [""])[-1]
 
 
 def cause(code: int) -> str:

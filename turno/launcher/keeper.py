@@ -38,6 +38,7 @@ class Keeper:
         if self.postgres and self.postgres.process and (server := identity_of(self.postgres.process.pid)):
             found[POSTGRES] = server
         self.state.processes = found
+        self.state.seconds = {child.name: child.grace for child in self.children}
         self.state.write(self.note_path)
 
     def start_all(self) -> None:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
-from turno.launcher import ports
+from turno.launcher import patience, ports
 from turno.launcher.binaries import Binaries
 from turno.launcher.cluster import ROLE, Cluster, environment, last_line
 from turno.launcher.errors import LauncherError
@@ -95,7 +95,7 @@ class PrivatePostgres:
             durable = self.options.get("fsync") != "off"
             self._launch(self.cluster.prepare(self._password, durable=durable))
 
-    def stop(self, mode: Mode = "fast", timeout: float = 30.0) -> None:
+    def stop(self, mode: Mode = "fast", timeout: float = patience.DATABASE) -> None:
         """Stop it: "smart" waits for its clients, "fast" ends their sessions, "immediate" is like a crash."""
         with self._lock:
             if self.process is None:

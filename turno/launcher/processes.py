@@ -1,4 +1,8 @@
-"""Processes by identity: a pid alone may have been given to somebody else since it was written down."""
+"""Processes by identity: a pid alone may have been given to somebody else since it was written down.
+
+The launcher stands alone (it runs before anything is installed, and in a folder of its own where it is tested), so that
+it reads /proc for itself, and not by `workers.tree`.
+"""
 
 import ctypes
 import os

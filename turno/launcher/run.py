@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from turno.launcher import database, ports, screen
+from turno.launcher import database, patience, ports, screen
 from turno.launcher.children import Child
 from turno.launcher.cleanup import end_leftovers, leftovers
 from turno.launcher.config import Config
@@ -19,11 +19,7 @@ from turno.launcher.signals import Interrupted, Signals
 from turno.launcher.state import State, described, state_path
 
 WORKERS = 3
-WEB_GRACE = 10.0  # seconds for the web process to stop
-DATABASE_GRACE = 30.0  # the same for the database
-WORKER_GRACE = 30.0  # the default of worker.shutdown_timeout
 LINES_FOR_PEOPLE = 8
-GRACE_MARGIN = 45.0  # seconds beyond it: its supervisor kills what does not end, and gives its jobs back
 
 
 def start(project: Project, options: Options, console: Console, signals: Signals) -> int:
@@ -37,8 +33,8 @@ def start(project: Project, options: Options, console: Console, signals: Signals
     check_port(config)
     if config.write_secrets():
         console.done(_("Random secrets written to .env (mode 600)"))
-    stop_within = WEB_GRACE + worker_seconds(config) + DATABASE_GRACE
-    keeper = Keeper(console, signals, State(address=config.address, stop_within=stop_within), state_path(project))
+    state = State(address=config.address, stop_within=patience.everything(config))
+    keeper = Keeper(console, signals, state, state_path(project))
     try:
         prepare_database(project, config, keeper, console, signals)
         keeper.children = children(project, config)
@@ -116,7 +112,7 @@ def children(project: Project, config: Config) -> list[Child]:
     """The processes of an installation, in the order in which they start and stop."""
     env = environment(config)
     python: list[str | Path] = [sys.executable]
-    grace = worker_seconds(config)
+    grace = patience.worker(config)
 
     def child(name: str, argv: list[str | Path], seconds: float) -> Child:
         return Child(name, argv, project.logs / f"{name}.log", env, project.root, seconds)
@@ -126,19 +122,4 @@ def children(project: Project, config: Config) -> list[Child]:
         child(name, [*python, "manage.py", "runworker", "--name", name], grace)
         for name in (f"worker-{number}" for number in range(1, WORKERS + 1))
     ]
-    return [child("web", daphne, WEB_GRACE), *workers]
-
-
-def worker_seconds(config: Config) -> float:
-    """How long a worker with its supervisor may take to stop."""
-    return shutdown_seconds(config.get("worker", "shutdown_timeout")) + GRACE_MARGIN
-
-
-def shutdown_seconds(text: str) -> float:
-    """The workers' own time to stop, as far as it can be read here: "45s", "2 min" or a number of seconds."""
-    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
-    units = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "m": 60.0, "h": 3600.0}
-    try:
-        return float(number) * units[text.strip()[len(number) :].strip()]
-    except (ValueError, KeyError):
-        return WORKER_GRACE
+    return [child("web", daphne, patience.WEB), *workers]

@@ -72,13 +72,14 @@ class Lock:
 
 @dataclass
 class State:
-    """What runs: the web address and each process by name."""
+    """What runs: the web address and each process by name, with the seconds that each may take to stop."""
 
     address: str = ""
     since: float = field(default_factory=time.time)
     ready: bool = False
     processes: dict[str, Identity] = field(default_factory=dict)
-    stop_within: float = 0.0  # seconds that an orderly stop may take
+    stop_within: float = 0.0  # seconds that an orderly stop of all may take
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> "State":
@@ -93,13 +94,18 @@ class State:
             for name, value in (processes.items() if isinstance(processes, dict) else ())
             if (identity := _identity(value))
         }
-        since, within = raw.get("since"), raw.get("stop_within")
+        since, within, seconds = raw.get("since"), raw.get("stop_within"), raw.get("seconds")
         return cls(
             address=str(raw.get("address", "")),
             since=since if isinstance(since, float) else 0.0,
             ready=raw.get("ready") is True,
             stop_within=within if isinstance(within, float) else 0.0,
             processes=found,
+            seconds={
+                str(name): value
+                for name, value in (seconds.items() if isinstance(seconds, dict) else ())
+                if isinstance(value, float)
+            },
         )
 
     def write(self, path: Path) -> None:

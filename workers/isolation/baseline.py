@@ -1,15 +1,23 @@
 """What a warm child puts back between two jobs, and what makes it end instead.
 
-Put back, since it is cheap and exact: working directory, umask, environment variables, signal handlers, signal mask and
-timers, standard streams of Python, recursion limit, socket timeout, tracing, the seed of `random`. (Context variables,
+First of all, the moment a handler has ended (`quiet`): its timers are stopped, and signal handlers are ours again.
+
+Then, put back since it is cheap and exact: working directory, umask, environment variables (Python's and the C
+library's), signal mask, actions that C code or `faulthandler` gave to signals, `faulthandler`'s delayed dump, Python's
+standard streams and hooks for errors, whether descriptors 0 to 2 block, recursion limit, switch interval, settings of
+the collector, the longest text of a number, default socket timeout, tracing, the seed of `random`. (Context variables,
 the active language among them, need nothing: each job runs in a copy of the context.)
 
 The child ends, and the next job gets another, when something is left that can't be put back with certainty: threads,
-descriptors 0 to 2 that lead elsewhere, resource limits, niceness or identity, more open files than before, or when it
-has grown by more memory than it may. Not looked at: modules that were imported or changed, globals, locale, warning
-filters, caches. They are what makes a child warm; a handler that changes the process for good declares `fresh=True`.
+standard streams that were closed, detached or set to something else, descriptors 0 to 2 that lead elsewhere, actions of
+signals that would not change, resource limits, niceness or identity, more open files than before, or when it has grown
+by more memory than it may. Not looked at: modules that were imported or changed, globals, locale, warning filters,
+caches. They are what makes a child warm; a handler that changes the process for good declares `fresh=True`.
 """
 
+import faulthandler
+import gc
+import importlib
 import os
 import random
 import resource
@@ -18,15 +26,32 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
-from workers.isolation.gate import RAISE
+from workers.isolation.environment import Environment
 
 MORE_FILES = 64
 THREADS_END = 0.1  # seconds for a handler's last threads to end
+TIMES = 100  # that a handler's timers may break into what stops them
+STREAMS = (0, 1, 2)
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+# signal.getsignal without the names that it gives to numbers: all sixty are looked at after each job.
+_getsignal: Callable[[int], Any] = importlib.import_module("_signal").getsignal
+# Settings of the interpreter: how each is read and written.
+_SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (sys.getswitchinterval, sys.setswitchinterval),
+    (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
+    (gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds)),
+    (gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
+    (gc.get_debug, gc.set_debug),
+    (socket.getdefaulttimeout, socket.setdefaulttimeout),
+)
+_HOOKS = ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"))
 
 
 class Baseline:
@@ -37,54 +62,100 @@ class Baseline:
         self._folder = _folder()
         self._umask = os.umask(0o077)
         os.umask(self._umask)
-        self._environment = dict(os.environ)
-        self._environment_data = dict(_environment_data())
-        self._signals = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        self._environment = Environment()
+        self._handlers = {int(number): _getsignal(number) for number in signal.valid_signals()}
         self._signals_seen = look().signals
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self._faults = faulthandler.is_enabled()
         self._streams = sys.stdin, sys.stdout, sys.stderr
-        self._recursion = sys.getrecursionlimit()
+        self._stream_settings = [_stream_settings(stream) for stream in self._streams]
+        self._blocking = blocking_streams()
+        self._settings = [read() for read, _ in _SETTINGS]
+        self._hooks = [getattr(module, name) for module, name in _HOOKS]
+        self._collected = list(gc.callbacks)
+        self._traces: tuple[Any, Any] = threading.gettrace(), threading.getprofile()
         self._fixed = _fixed()
         self._files = _files()
         self._threads = frozenset(sys._current_frames())
 
+    def quiet(self) -> None:
+        """A handler has ended: nothing that it set up breaks into what follows, be it by a signal or by raising."""
+        for _ in range(TIMES):
+            try:
+                self._quiet()
+            except BaseException:  # noqa: BLE001, S112  (its signal handler's)
+                continue
+            return
+
+    def _quiet(self) -> None:
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        faulthandler.cancel_dump_traceback_later()
+        for number, handler in self._handlers.items():
+            if handler is not None and _getsignal(number) is not handler:
+                _set(number, handler)
+
     def put_back(self, seen: "Look") -> str | None:
         """Put back what can be; why the child must end, if it must: one word for the log."""
-        sys.settrace(None)
-        sys.setprofile(None)
-        self._put_back_signals(seen)
-        sys.stdin, sys.stdout, sys.stderr = self._streams
-        if sys.getrecursionlimit() != self._recursion:
-            sys.setrecursionlimit(self._recursion)
-        socket.setdefaulttimeout(None)
+        self._put_back_interpreter()
         os.umask(self._umask)
-        if _environment_data() != self._environment_data:
-            _put_back_environment(self._environment)
+        self._environment.put_back()
         random.seed()
+        block_streams(self._blocking)
         if self._folder and _folder() != self._folder:
             try:
                 os.chdir(self._folder)
             except OSError:
                 return "folder"
-        if not self._threads_ended():
-            return "threads"
-        if _fixed() != self._fixed:
-            return "limits"
         files = _files()
-        if files is None or (self._files is not None and files > self._files + MORE_FILES):
-            return "files"
-        return "memory" if seen.memory > self._max_memory else None
+        reasons = {
+            "signals": not self._put_back_signals(seen),
+            "streams": not self._put_back_streams(),
+            "threads": not self._threads_ended(),
+            "limits": _fixed() != self._fixed,
+            "files": files is None or (self._files is not None and files > self._files + MORE_FILES),
+            "memory": seen.memory > self._max_memory,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
 
-    def _put_back_signals(self, seen: "Look") -> None:
-        for timer in _TIMERS:
-            signal.setitimer(timer, 0)
+    def _put_back_interpreter(self) -> None:
+        sys.settrace(None)
+        sys.setprofile(None)
+        threading.settrace(self._traces[0])
+        threading.setprofile(self._traces[1])
+        for (read, write), value in zip(_SETTINGS, self._settings, strict=True):
+            if read() != value:
+                write(value)
+        for (module, name), hook in zip(_HOOKS, self._hooks, strict=True):
+            setattr(module, name, hook)
+        gc.callbacks[:] = self._collected
+
+    def _put_back_streams(self) -> bool:
+        sys.stdin, sys.stdout, sys.stderr = self._streams
+        return [_stream_settings(stream) for stream in self._streams] == self._stream_settings
+
+    def _put_back_signals(self, seen: "Look") -> bool:
+        """What C code did to signals behind Python's back too. Of handlers of ours the system sees no difference, so
+        they are set in any case; all else, and the mask, when it sees one."""
+        self.quiet()
         signal.set_wakeup_fd(-1)
-        # What the system sees tells all but one handler of ours from another: one look instead of sixty.
-        if seen.signals != self._signals_seen or signal.getsignal(RAISE) is not self._signals[RAISE]:
-            for number, handler in self._signals.items():
-                if handler is not None and signal.getsignal(number) is not handler:
-                    signal.signal(number, handler)
-            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        for number in _registrable():
+            faulthandler.unregister(number)
+        for number, handler in self._handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        if self._faults:
+            faulthandler.enable(2)
+        if seen.signals == self._signals_seen:
+            return True
+        for number, handler in self._handlers.items():
+            if handler is not None and number not in (signal.SIGKILL, signal.SIGSTOP):
+                _set(number, handler)
+        if self._faults:
+            faulthandler.disable()
+            faulthandler.enable(2)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        return look().signals == self._signals_seen
 
     def _threads_ended(self) -> bool:
         limit = time.monotonic() + THREADS_END
@@ -95,6 +166,22 @@ class Baseline:
         return threading.active_count() <= len(self._threads)
 
 
+def _set(number: int, handler: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)  # what is pending must not meet the default, which may end the process
+    signal.signal(number, handler)
+
+
+@cache
+def _registrable() -> tuple[int, ...]:
+    """The signals that `faulthandler.register` takes."""
+    found = []
+    for number in signal.valid_signals():
+        with suppress(RuntimeError, ValueError, OSError):
+            faulthandler.unregister(number)
+            found.append(int(number))
+    return tuple(found)
+
+
 def flush_streams() -> None:
     """Write out what the handler printed: the process may end without doing so."""
     for stream in (sys.stdout, sys.stderr):
@@ -102,14 +189,45 @@ def flush_streams() -> None:
             stream.flush()
 
 
-def forget_peak() -> None:
-    """Begin to measure the peak of memory anew, where the system lets us."""
-    with suppress(OSError):
+def blocking_streams() -> list[bool | None]:
+    """Whether reading and writing descriptors 0 to 2 waits; None for one that is closed."""
+    found: list[bool | None] = []
+    for number in STREAMS:
+        try:
+            found.append(os.get_blocking(number))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def block_streams(blocking: list[bool | None]) -> None:
+    """Make them as they were: other processes, with the same files, have been changed too."""
+    for number, before, now in zip(STREAMS, blocking, blocking_streams(), strict=True):
+        if before is not None and now is not None and before != now:
+            with suppress(OSError):
+                os.set_blocking(number, before)
+
+
+def forget_peak() -> bool:
+    """Begin to measure the peak of memory anew; whether the system lets us."""
+    try:
         file = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.write(file, b"5")
         finally:
             os.close(file)
+    except OSError:
+        return False
+    return True
+
+
+def peak_so_far(*, forgets: bool) -> int:
+    """Bytes: where no more than this is told of this process when it ends, that was not the last job's.
+
+    It is told of the process, which can begin anew (`forgets`), and of those that it has reaped, which can't.
+    """
+    who = (resource.RUSAGE_CHILDREN,) if forgets else (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
+    return max(resource.getrusage(one).ru_maxrss for one in who) * 1024
 
 
 class Look(NamedTuple):
@@ -143,17 +261,6 @@ def _folder() -> str:
         return ""
 
 
-def _environment_data() -> Any:
-    """The variables as they are kept, without a copy of each text."""
-    return getattr(os.environ, "_data", None) or dict(os.environ)
-
-
-def _put_back_environment(environment: dict[str, str]) -> None:
-    for name in [name for name in os.environ if name not in environment]:
-        del os.environ[name]
-    os.environ.update(environment)
-
-
 def _files() -> int | None:
     try:
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
@@ -165,7 +272,7 @@ def _fixed() -> tuple[Any, ...]:
     """What a process can't, or should not, put back: limits, niceness, identity, where its standard files lead."""
     limits = tuple(resource.getrlimit(limit) for limit in _LIMITS)
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
-    return (limits, niceness, os.getresuid(), os.getresgid(), tuple(_place(number) for number in (0, 1, 2)))
+    return (limits, niceness, os.getresuid(), os.getresgid(), tuple(_place(number) for number in STREAMS))
 
 
 def _place(number: int) -> tuple[int, int] | None:
@@ -174,3 +281,13 @@ def _place(number: int) -> tuple[int, int] | None:
     except OSError:
         return None
     return state.st_dev, state.st_ino
+
+
+def _stream_settings(stream: Any) -> tuple[Any, ...] | None:
+    """What makes a stream what it is; None when it is of no use."""
+    try:
+        if stream is None or stream.closed:
+            return None
+    except (AttributeError, ValueError):  # it was detached
+        return None
+    return tuple(getattr(stream, name, None) for name in ("encoding", "errors", "line_buffering", "write_through"))

@@ -21,11 +21,12 @@ from jobs.outcomes import Ending
 from jobs.retry import RetryPolicy
 from workers import conclusion, tree
 from workers.connections import close_handler_connections
-from workers.execution import Execution, call_plain, prepare_with
+from workers.context import remove_folder
+from workers.execution import Execution, call_into, checked, prepare_with
 from workers.isolation import endings, frames
-from workers.isolation.baseline import Baseline, Look, flush_streams, forget_peak, look
+from workers.isolation.baseline import Baseline, Look, flush_streams, forget_peak, look, peak_so_far
 from workers.isolation.childcontext import ChildContext
-from workers.isolation.gate import RAISE, Gate
+from workers.isolation.gate import RAISE, ChildFlag, Gate
 from workers.isolation.watchdog import Watchdog
 from workers.isolation.wire import ConnectionGone, Wire
 from workers.leases import Held
@@ -84,46 +85,63 @@ class Child:
             job = self._wire.receive()
             if job is None:
                 return 0
-            ending = self._run(job)
-            if not self._wire.is_original:
-                os._exit(0)  # a copy that the handler forked came back here: it is nobody's
+            forgets = forget_peak()
+            ctx, ending = self._run(job)
             seen = look()
-            retire = self._clean(seen) or ("age" if job.last or job.number >= self._most else None)
-            self._wire.send("end", endings.to_fields(ending) | {"peak_memory": seen.peak or None}, retire)
+            retire = self._clean(ctx, seen) or ("age" if job.last or job.number >= self._most else None)
+            peak = seen.peak if forgets or job.number == 1 else 0  # else it may be an earlier job's
+            fields = endings.to_fields(ending) | {"peak_memory": peak or None}
+            self._wire.send("end", fields, retire, peak_so_far(forgets=forgets))
+            self._wire.finish()
             self._watchdog.end(job.number)
             if retire is not None:
                 return 0
 
-    def _run(self, job: frames.Job) -> Ending:
-        forget_peak()
-        self._gate.reset()
-        held = Held(job.claim, job.deadline)
+    def _run(self, job: frames.Job) -> tuple[ChildContext, Ending]:
+        self._gate.begin(job.number)
+        held = Held(job.claim, job.deadline, ChildFlag(self._gate))
         ctx = ChildContext(held, self._wire, job.folder)
         self._watchdog.begin(job.number, held, ctx)
         try:
             execution = prepare_with(held, ctx)
         except Exception as error:
             log.exception("job.not_prepared", extra={"job": str(job.claim.id)})
-            return conclusion.failed(job.claim, error, RetryPolicy(), Random())  # noqa: S311  (jitter)
+            return ctx, conclusion.failed(job.claim, error, RetryPolicy(), Random())  # noqa: S311  (jitter)
         ending = contextvars.copy_context().run(execution.run, self._call)
         held.ended = True
-        return ending
+        return ctx, ending
 
     async def _call(self, execution: Execution, payload: Any) -> Any:
+        """Call the handler. What its own timers and signal handlers raise after it has returned concerns nobody."""
         if execution.tries > 1:
             self._wire.send("try", execution.tries)
+        returned: list[Any] = []
         try:
-            self._gate.open(execution.held.flag)
-            return await call_plain(execution, payload)
-        finally:
-            self._gate.close()
+            try:
+                self._gate.open(execution.held.flag)
+                call_into(returned, execution, payload)
+            finally:
+                self._quiet()
+        except BaseException:
+            self._quiet()  # (one of them may have broken into the first)
+            if not returned:
+                raise
+        return checked(execution, returned[0])
 
-    def _clean(self, seen: Look) -> str | None:
-        """Undo what the job did to this process; why the process must not be used again, if so."""
+    def _quiet(self) -> None:
+        self._baseline.quiet()
+        self._gate.close()
+
+    def _clean(self, ctx: ChildContext, seen: Look) -> str | None:
+        """Undo what the job did to this process; why the process must not be used again, if so.
+
+        What is still written to the folder then is written by threads: the worker clears it when they are gone.
+        """
         try:
             flush_streams()
             close_handler_connections()
             left = _end_processes()
+            remove_folder(ctx.give_up_folder())
             return self._baseline.put_back(seen) or ("processes" if left else None)
         except Exception:
             log.exception("child.not_clean")
@@ -155,20 +173,11 @@ def _die_first() -> None:
 
 def _end_processes() -> bool:
     """End what the handler left running below this process, and reap it; whether there was anything alive."""
-    if not _has_children():
+    if not tree.has_children():
         return False
     tree.reap()
-    if not _has_children():
+    if not tree.has_children():
         return False
     tree.kill_below(os.getpid(), LEFT)
     tree.reap()
-    return True
-
-
-def _has_children() -> bool:
-    """Whether there is any child process, ended ones included: one system call."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
     return True

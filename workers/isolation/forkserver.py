@@ -21,6 +21,7 @@ from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import nursery
 from workers.isolation.baseline import flush_streams, look
+from workers.protocol import CHILD_VARIABLE
 
 log = logging.getLogger(__name__)
 START = """
@@ -91,6 +92,7 @@ class ForkServer:
             process = subprocess.Popen(
                 [sys.executable, "-c", START, json.dumps(told)],
                 stdin=subprocess.DEVNULL,
+                env={**os.environ, CHILD_VARIABLE: "1"},  # what children only fork is known by it
                 pass_fds=(theirs.fileno(), *keep),
             )
         except BaseException:

@@ -7,6 +7,7 @@ read as from a stranger: nothing that a handler does may hurt its worker.
 import json
 import pickle
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jobs.conf import conf
@@ -60,20 +61,20 @@ class Decoder:
         self._buffer = bytearray()
         self._longest = longest()
 
-    def feed(self, data: bytes) -> list[list[Any]]:
-        """The messages that are complete with `data`. Raises BrokenFrame; after that nothing can be read any more."""
+    def feed(self, data: bytes) -> Iterator[list[Any]]:
+        """The messages that are complete with `data`, one after another, to be taken all. Raises BrokenFrame after
+        those that come before what is broken; then nothing can be read any more."""
         self._buffer += data
-        found = []
         while len(self._buffer) >= HEADER.size:
             (size,) = HEADER.unpack_from(self._buffer)
             if size > self._longest:
                 raise BrokenFrame(f"a frame of {size} bytes")
             end = HEADER.size + size
             if len(self._buffer) < end:
-                break
-            found.append(_message(bytes(self._buffer[HEADER.size : end])))
+                return
+            message = _message(bytes(self._buffer[HEADER.size : end]))
             del self._buffer[:end]
-        return found
+            yield message
 
 
 def _message(body: bytes) -> list[Any]:

@@ -12,15 +12,17 @@ import signal
 import socket
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 from jobs.conf import conf
 from jobs.outcomes import Ending
 from workers.clock import boottime
 from workers.conclusion import Death, Fault
+from workers.context import remove_folder
 from workers.execution import Execution
 from workers.isolation import endings, frames
-from workers.isolation.baseline import look
+from workers.isolation.watchdog import EXIT_ENDED
 from workers.leases import CANCEL_GRACE, Interrupt
 
 log = logging.getLogger(__name__)
@@ -35,21 +37,28 @@ class Owner(Protocol):
     def freed(self, child: "Child") -> None:
         """It has nothing to do."""
 
+    def begun(self) -> None:
+        """A child has said something of its job: children begin."""
+
     def ended(self, execution: Execution, ending: Ending) -> None:
         """An execution is over, and nothing of it runs."""
 
-    def not_begun(self, execution: Execution) -> None:
-        """The child died before it had begun with what it was given."""
+    def not_begun(self, execution: Execution, *, stillborn: bool) -> None:
+        """The child died before it had begun with what it was given; `stillborn`: with anything, and by itself."""
 
     def unheard(self, child: "Child") -> None:
         """It has been dead for SILENT seconds, and the forkserver does not say so; asked again and again."""
 
 
 class Child:
-    """`number` counts its jobs, the one that runs included; `execution` is what it runs."""
+    """`id` is the forkserver's number of it; `number` counts its jobs, the one that runs included; `execution` is what
+    it runs. It is known by its `handle`, a pidfd: what has its pid when it is dead may be another."""
 
-    def __init__(self, pid: int, descriptors: list[int], owner: Owner, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, id_: int, pid: int, descriptors: list[int], owner: Owner, loop: asyncio.AbstractEventLoop
+    ) -> None:
         work, control, self.handle = descriptors
+        self.id = id_
         self.pid = pid
         self.execution: Execution | None = None
         self.number = 0
@@ -68,7 +77,7 @@ class Child:
         self._since = 0.0
         self._ending: Ending | None = None
         self._fault: Fault | None = None
-        self._peak = 0
+        self._peaked = 0  # bytes: what earlier jobs made the peak that the system tells of it
         self._timers: list[asyncio.TimerHandle] = []
         loop.add_reader(self._work, self._read)
         loop.add_reader(self.handle, self._dead)
@@ -115,7 +124,6 @@ class Child:
 
     def kill(self) -> None:
         """SIGKILL. The forkserver kills what it leaves, and then tells of its death."""
-        self._peak = self._peak or look(self.pid).peak
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
@@ -127,21 +135,24 @@ class Child:
         execution, self.execution = self.execution, None
         if execution is None:
             return
+        self._loop.run_in_executor(None, remove_folder, execution.ctx.give_up_folder())
         held = execution.held
         if self._ending is not None:
             self._owner.ended(execution, execution.relayed(self._ending))
             return
         if self._unread and self._fault is None:
-            self._owner.not_begun(execution)
+            self._owner.not_begun(execution, stillborn=self.number == 1 and death.fault is None)
             return
+        self._owner.begun()
         if held.interrupt is None and boottime() >= held.deadline:
             held.ask(Interrupt.LOST)  # its watchdog was quicker than we
-        death = Death(death.exit_code, death.signal, self._peak or death.peak_memory, self._fault or death.fault)
+        fault = self._fault or death.fault or (Fault.UNHEARD if death.exit_code == EXIT_ENDED else None)
+        peak = death.peak_memory if (death.peak_memory or 0) > self._peaked else None
+        death = replace(death, peak_memory=peak, fault=fault)
         if held.interrupt is None:
             extra = {"pid": self.pid, "exit_code": death.exit_code, "signal": death.signal}
             log.warning("child.lost", extra={"job": str(held.claim.id), "type": held.claim.type, **extra})
         self._owner.ended(execution, execution.died(death, time.monotonic() - self._since))
-        self._loop.run_in_executor(None, execution.ctx.clear_folder)
 
     def _loop_calls(self, call: Any, *arguments: Any) -> None:
         with suppress(RuntimeError):  # the loop has ended, and the child with it
@@ -215,6 +226,7 @@ class Child:
         execution = self.execution
         if execution is None or self._ending is not None:
             return
+        self._owner.begun()
         if word == "try":
             execution.tries = min(int(said[0]), 1_000_000)
         elif word == "progress":
@@ -226,8 +238,10 @@ class Child:
         else:
             raise frames.BrokenFrame(f"an unknown word: {word!r:.50}")
 
-    def _end(self, execution: Execution, fields: Any, retire: str | None) -> None:
+    def _end(self, execution: Execution, fields: Any, retire: str | None, peaked: int) -> None:
         ending = endings.from_fields(execution.held.claim, fields)
+        ending = replace(ending, duration=min(ending.duration or 0.0, time.monotonic() - self._since))
+        self._peaked = int(peaked)
         self._cancel_timers()
         if retire is not None:
             log.debug("child.leaves", extra={"pid": self.pid, "reason": retire})

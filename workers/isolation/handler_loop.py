@@ -2,10 +2,13 @@
 
 import asyncio
 import logging
+import os
+import selectors
 import threading
 from collections.abc import Callable, Sequence
 
 from jobs.outcomes import Ending
+from workers import copies
 from workers.execution import Execution
 from workers.leases import CANCEL_GRACE, Interrupt
 
@@ -19,7 +22,7 @@ class HandlerLoop(threading.Thread):
     def __init__(self, done: Done) -> None:
         super().__init__(name="turno-handlers", daemon=True)
         self._done = done
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop(_Selector())
         self._closing = False
 
     def run(self) -> None:
@@ -43,6 +46,19 @@ class HandlerLoop(threading.Thread):
         self._closing = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self.join(timeout)
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for what the loop waits for, but never in a copy of this process: that would run everybody's handlers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pid = os.getpid()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if os.getpid() != self._pid:
+            copies.leave_loop()
+        return super().select(timeout)
 
 
 class _Run:

@@ -2,9 +2,10 @@
 
 One thread; it opens no connection and runs no handler. It ends when its worker does, and everything below it first.
 
-The worker sends "spawn". It is told, in JSON: {"ready": types}; {"spawned": pid} with three descriptors (the worker's
-ends of `work` and `control`, and a pidfd); {"failed": why}; {"ended": pid, "exit": code, "signal": number, "peak":
-bytes}.
+The worker sends "spawn". It is told, in JSON: {"ready": types}; {"spawned": number, "pid": pid} with three descriptors
+(the worker's ends of `work` and `control`, and a pidfd); {"failed": why}; {"ended": number, "exit": code, "signal":
+number, "peak": bytes}. Children are numbered, for the system may give the pid of one that was reaped to another before
+its death is told.
 """
 
 import json
@@ -20,7 +21,8 @@ from typing import Any, NoReturn
 from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import child
-from workers.isolation.baseline import flush_streams
+from workers.isolation.baseline import block_streams, blocking_streams, flush_streams
+from workers.protocol import CHILD_VARIABLE
 
 log = logging.getLogger(__name__)
 SPAWN = b"spawn"
@@ -31,9 +33,9 @@ ENDING = 10.0  # seconds for everything below to die at the end
 
 @dataclass(slots=True)
 class _Death:
-    """A child that was reaped. It is not reported while any of `left` lives."""
+    """A child, by its number, that was reaped. It is not reported while any of `left` lives."""
 
-    pid: int
+    child: int
     status: int
     peak: int
     left: set[int] = field(default_factory=set)
@@ -48,8 +50,10 @@ def ignore_signals() -> None:
 def serve(channel: socket.socket) -> NoReturn:
     """Be the forkserver from here on."""
     code = 1
+    os.environ[CHILD_VARIABLE] = "1"  # whatever children start is known by it
     try:
-        _Nursery(channel).run()
+        with suppress(ConnectionError):  # the worker is gone: that is the end, whatever was still to be said
+            _Nursery(channel).run()
         code = 0
     except BaseException:
         log.exception("forkserver.failed")
@@ -63,7 +67,9 @@ def serve(channel: socket.socket) -> NoReturn:
 class _Nursery:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._children: set[int] = set()
+        self._children: dict[int, int] = {}  # those that were not reaped: number by pid
+        self._forked = 0
+        self._blocking = blocking_streams()
         self._deaths: list[_Death] = []
         self._strangers: set[int] = set()
         tree.become_subreaper()
@@ -107,10 +113,11 @@ class _Nursery:
             pid = os.fork()
             if pid == 0:
                 self._be_child(work, child_work, control, child_control)
-            self._children.add(pid)
+            self._forked += 1
+            self._children[pid] = self._forked
             handle = os.pidfd_open(pid)
             try:
-                self._tell({"spawned": pid}, work.fileno(), control.fileno(), handle)
+                self._tell({"spawned": self._forked, "pid": pid}, work.fileno(), control.fileno(), handle)
             finally:
                 os.close(handle)
         except OSError as error:  # no process, no descriptor, no memory: at this moment
@@ -122,10 +129,13 @@ class _Nursery:
                 end.close()
 
     def _be_child(self, *ends: socket.socket) -> NoReturn:
-        work, child_work, control, child_control = ends
-        for other in (work, control, self._channel, self._wake, self._waker):
-            other.close()
-        child.run(child_work, child_control)
+        try:
+            work, child_work, control, child_control = ends
+            for other in (work, control, self._channel, self._wake, self._waker):
+                other.close()
+            child.run(child_work, child_control)
+        finally:
+            os._exit(child.EXIT_BROKEN)
 
     def _reap(self) -> None:
         while True:
@@ -136,13 +146,13 @@ class _Nursery:
             if pid == 0:
                 return
             if pid in self._children:
-                self._children.discard(pid)
-                self._deaths.append(_Death(pid, status, usage.ru_maxrss * 1024))
+                self._deaths.append(_Death(self._children.pop(pid), status, usage.ru_maxrss * 1024))
+                block_streams(self._blocking)  # what it did to them it did to all of us
 
     def _report(self) -> None:
         """Report those of whom nothing is left: whoever is my child and was not forked here was a dead child's."""
         try:
-            strangers = set(tree.children(os.getpid())) - self._children
+            strangers = set(tree.children(os.getpid())) - self._children.keys()
             if strangers:
                 tree.kill_below(os.getpid(), 0.0, spare=self._children)
         except OSError as error:  # no descriptor at this moment: what can't be seen is not reported
@@ -157,7 +167,7 @@ class _Nursery:
                 continue
             code = os.waitstatus_to_exitcode(death.status)
             how = {"exit": code, "signal": None} if code >= 0 else {"exit": None, "signal": -code}
-            self._tell({"ended": death.pid, "peak": death.peak, **how})
+            self._tell({"ended": death.child, "peak": death.peak, **how})
         self._deaths = waiting
 
 

@@ -27,7 +27,8 @@ from workers.leases import Interrupt
 log = logging.getLogger(__name__)
 Done = Callable[[Execution, Ending], None]
 TRIM = 0.25  # of `child_idle`: how often idle children are looked at
-ORPHANS = 3.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it
+ORPHANS = 3.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it (by `marks`)
+STILLBORN = 8  # children that may end before they begin with a job: then that ends as lost
 LOOK = 0.5  # seconds between two looks at a child that can't be killed
 ENDING = 3.0  # seconds for the forkserver to end by itself
 
@@ -46,9 +47,10 @@ class ProcessPool(threading.Thread):
         self._supply = Supply(server, frozenset(known if types is None else types), self, self._loop)
         self._waiting: deque[Execution] = deque()
         self._own: deque[Execution] = deque()
-        self._children: dict[int, Child] = {}
+        self._children: dict[int, Child] = {}  # by the forkserver's numbers
         self._idle: list[Child] = []
         self._abandoned: set[Child] = set()
+        self._draining = False
         self._closing = False
         self.clean = True  # after close(): whether everything has ended
 
@@ -65,10 +67,25 @@ class ProcessPool(threading.Thread):
         self.join(timeout)
         return self.clean and not self.is_alive()
 
+    def drain(self) -> None:
+        """The worker is about to end: without a forkserver, what no child has begun is given back at once."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._drain)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no child can be had at the moment; None: as far as is known one can."""
+        return self._supply.trouble
+
+    @property
+    def broken(self) -> str | None:
+        """Why no child will be had here any more, after many tries; None: one may."""
+        return self._supply.broken
+
     @property
     def children(self) -> list[int]:
         """The pids of all children, for tests and figures."""
-        return list(self._children)
+        return [child.pid for child in list(self._children.values())]
 
     def run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -91,6 +108,16 @@ class ProcessPool(threading.Thread):
             if held.interrupt is not None:  # it was asked to stop before it came here
                 self._ask(execution, held.interrupt)
         self._pump()
+        self._give_back()
+
+    def _drain(self) -> None:
+        self._draining = True
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._draining and not self._supply.ready:
+            for execution in [*self._waiting, *self._own]:
+                execution.held.ask(Interrupt.SHUTDOWN)
 
     def _stop_of(self, execution: Execution) -> Callable[[Interrupt], None]:
         def stop(why: Interrupt) -> None:
@@ -128,13 +155,24 @@ class ProcessPool(threading.Thread):
         self._idle.append(child)
         self._pump()
 
+    def begun(self) -> None:
+        """A child has said something of its job: children begin."""
+        self._supply.satisfy()
+
     def ended(self, execution: Execution, ending: Ending) -> None:
         """An execution is over, and nothing of it runs."""
         execution.held.extended = None
         self._done(execution, ending)
 
-    def not_begun(self, execution: Execution) -> None:
-        """The child died before it had begun with what it was given: another one gets it."""
+    def not_begun(self, execution: Execution, *, stillborn: bool) -> None:
+        """The child died before it had begun with what it was given: another one gets it, but not without end."""
+        if stillborn:
+            execution.stillborn += 1
+            self._supply.disappoint("a child ended before it had begun")
+        if execution.stillborn >= STILLBORN and execution.held.interrupt is None:
+            log.error("child.stillborn", extra={"job": str(execution.held.claim.id), "times": execution.stillborn})
+            self.ended(execution, execution.died(Death(fault=Fault.STILLBORN), 0.0))
+            return
         self._queue_of(execution).appendleft(execution)
         if execution.held.interrupt is not None:
             self._ask(execution, execution.held.interrupt)
@@ -150,9 +188,9 @@ class ProcessPool(threading.Thread):
         """A child may be asked for again."""
         self._pump()
 
-    def spawned(self, pid: int, descriptors: list[int]) -> None:
+    def spawned(self, number: int, pid: int, descriptors: list[int]) -> None:
         """The child that was asked for."""
-        child = self._children[pid] = Child(pid, descriptors, self, self._loop)
+        child = self._children[number] = Child(number, pid, descriptors, self, self._loop)
         if self._closing:
             child.retire()
         elif self._own:
@@ -185,6 +223,7 @@ class ProcessPool(threading.Thread):
                 self._loop.call_later(ORPHANS, self._bury, child)
             else:
                 self._bury(child)
+        self._give_back()
 
     def _bury(self, child: Child) -> None:
         if child.alive:  # it can't be killed just now (a system call that does not return): its job waits for that
@@ -192,6 +231,7 @@ class ProcessPool(threading.Thread):
             return
         self._abandoned.discard(child)
         child.died(Death(fault=Fault.ABANDONED))
+        self._give_back()
         self._end_when_empty()
 
     # Children that have nothing to do, and the end.

@@ -2,6 +2,7 @@
 
 Lives on the pool's loop. A forkserver that ends, hangs, or does not know what it has to is replaced by a new one, at
 once the first time, then after growing pauses; a child that can't be had for now is asked for again in the same way.
+What has failed again and again counts as broken: then the worker is to end, for its supervisor to start a whole one.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ ASK_AGAIN = 5.0  # seconds between two questions why the forkserver says nothing
 SLOW = 30.0  # seconds for the forkserver to answer, or to see a death, when it is not stopped
 STARTING = 60.0  # seconds for a new forkserver to load all but the handler modules
 LONGEST_PAUSE = 10.0
+MOST_LOST = 6  # forkservers in a row of which no child has begun with a job
 
 
 class Customer(Protocol):
@@ -27,7 +29,7 @@ class Customer(Protocol):
     def supplied(self) -> None:
         """A child may be asked for again."""
 
-    def spawned(self, pid: int, descriptors: list[int]) -> None:
+    def spawned(self, number: int, pid: int, descriptors: list[int]) -> None:
         """The child that was asked for."""
 
     def reaped(self, message: dict[str, Any]) -> None:
@@ -38,7 +40,8 @@ class Customer(Protocol):
 
 
 class Supply:
-    """`types`: those that a forkserver has to know."""
+    """`types`: those that a forkserver has to know. `ready`: it answers; `trouble`: why no child can be had now;
+    `broken`: why none ever will be."""
 
     def __init__(
         self, server: ForkServer, types: frozenset[str], customer: Customer, loop: asyncio.AbstractEventLoop
@@ -48,7 +51,10 @@ class Supply:
         self._types = types
         self._customer = customer
         self._loop = loop
-        self._ready = False
+        self.ready = False
+        self.trouble: str | None = None
+        self.broken: str | None = None
+        self._lost = 0  # forkservers, since a child has begun
         self._ended = False
         self._answer: asyncio.TimerHandle | None = None  # an answer is awaited
         self._pause: asyncio.TimerHandle | None = None  # nothing is asked until then
@@ -61,7 +67,7 @@ class Supply:
 
     def ask(self) -> None:
         """Ask for a child, unless one is on its way or none can be had now: `supplied` says when to ask again."""
-        if self._server is None or not self._ready or self._answer or self._pause:
+        if self._server is None or not self.ready or self._answer or self._pause:
             return
         self._answer = self._loop.call_later(ASK_AGAIN, self._unanswered, time.monotonic())
         try:
@@ -84,16 +90,29 @@ class Supply:
         server, self._server = self._server, None
         if server is None:
             return
-        was_ready, self._ready = self._ready, False
+        was_ready, self.ready = self.ready, False
+        self._count_lost(why)
         self._answered()
         self._loop.remove_reader(server.channel)
         log.error("forkserver.lost", extra={"reason": why, "pid": server.pid})
         self._customer.abandoned(server)
         if self._ended:
             return
-        if was_ready:
+        if was_ready and self._lost <= 1:
             self._start()
         else:
+            self._wait(why)
+
+    def satisfy(self) -> None:
+        """A child has begun with a job: all is well."""
+        self._lost = 0
+        self._backoff.reset()
+        if self.ready:
+            self.trouble = self.broken = None
+
+    def disappoint(self, why: str) -> None:
+        """A child was of no use: the next is asked for after a pause."""
+        if not self._ended:
             self._wait(why)
 
     def stop(self) -> None:
@@ -104,6 +123,7 @@ class Supply:
         try:
             self._server = ForkServer.start(self._keep)
         except OSError as error:
+            self._count_lost(str(error))
             self._wait(str(error))
             return
         self.begin()
@@ -119,7 +139,7 @@ class Supply:
             if message is None:
                 self.lose("it has ended")
             elif "spawned" in message:
-                self._spawned(message["spawned"], descriptors)
+                self._spawned(message["spawned"], message["pid"], descriptors)
             elif "failed" in message:
                 self._answered()
                 self._wait(message["failed"])
@@ -134,14 +154,14 @@ class Supply:
         if missing:  # (handlers were changed on disk meanwhile)
             self.lose(f"it does not know {missing[:5]}")
             return
-        self._ready = True
+        self.ready = True
+        self.trouble = None
         self._customer.supplied()
 
-    def _spawned(self, pid: int, descriptors: list[int]) -> None:
+    def _spawned(self, number: int, pid: int, descriptors: list[int]) -> None:
         self._answered()
         if len(descriptors) == 3:
-            self._backoff.reset()
-            self._customer.spawned(pid, descriptors)
+            self._customer.spawned(number, pid, descriptors)
             return
         for descriptor in descriptors:  # there is no room for all: the child sees its worker's ends closed, and ends
             os.close(descriptor)
@@ -158,7 +178,17 @@ class Supply:
             self._answer.cancel()
             self._answer = None
 
+    def _count_lost(self, why: str) -> None:
+        self._lost += 1
+        self.trouble = why
+        if self._lost >= MOST_LOST and self.broken is None:
+            self.broken = why
+            log.critical("forkserver.broken", extra={"reason": why, "times": self._lost})
+
     def _wait(self, why: str) -> None:
+        self.trouble = why
+        if self._pause is not None:  # (several children may end at once)
+            return
         delay = self._backoff.delay()
         log.warning("child.not_started", extra={"error": why, "again_in": round(delay, 2)})
         self._pause = self._loop.call_later(delay, self._resume)

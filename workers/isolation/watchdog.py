@@ -23,6 +23,7 @@ from workers.leases import CANCEL_GRACE, Held, Interrupt
 TURN = 0.25  # seconds between two looks at the clock while a job runs
 LONGEST_MESSAGE = 256
 ENDING = 2.0  # seconds for what is below this process to die first
+EXIT_ENDED = 72  # the exit code of a child that its watchdog has ended
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class _Watched:
 
 
 class Watchdog(threading.Thread):
-    """Listens to `control` for as long as the process lives."""
+    """Listens to `control` for as long as the process lives. No signal is handled in this thread."""
 
     def __init__(self, control: socket.socket, gate: Gate) -> None:
         super().__init__(name="turno-watchdog", daemon=True)
@@ -51,6 +52,14 @@ class Watchdog(threading.Thread):
         self._asleep = False  # until something is heard: no job runs
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         control.setblocking(False)
+
+    def start(self) -> None:
+        """Start the thread, with all signals blocked: they are the main thread's, which can block them as well."""
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def begin(self, number: int, held: Held, ctx: ChildContext) -> None:
         """The job starts; what was said about it before counts now."""
@@ -97,13 +106,13 @@ class Watchdog(threading.Thread):
             self._hear(message.decode().split())
         now = boottime()
         with self._lock:
-            watched = list(self._watched.values())
-        for job in watched:
+            watched = list(self._watched.items())
+        for number, job in watched:
             if job.deadline <= now:
                 self._end_all()
             if job.raise_at <= now:
                 job.raise_at = math.inf
-                self._gate.ask()
+                self._gate.ask(number)
             if job.ctx is not None:
                 job.ctx.flush()
 
@@ -144,7 +153,13 @@ class Watchdog(threading.Thread):
         """
         try:
             if os.getppid() != self._parent:
-                tree.kill_tree(os.getpid(), ENDING)
+                tree.kill_below(os.getpid(), ENDING)
         finally:
-            os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError("a killed process went on")
+            _end()
+
+
+def _end() -> NoReturn:
+    try:
+        os._exit(EXIT_ENDED)
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)

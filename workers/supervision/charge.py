@@ -3,36 +3,42 @@
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from uuid import uuid4
 
 from workers.clock import boottime
-from workers.protocol import FD_VARIABLE, STOP, Told
+from workers.protocol import FD_VARIABLE, STOP, WORKER_VARIABLE, Told
 from workers.supervision import spawn
 from workers.supervision.events import say
+from workers.supervision.stops import Stops
 
-APART = 0.2  # seconds between two STOPs: one that is still pending would swallow the next
 DISBELIEF = 0.5  # seconds that a passed deadline must stay the last word: after a thaw the worker speaks up first
 OVERSLEPT = 0.3  # seconds of a wait that was too long: this process was stopped itself, and perhaps the worker too
 DISBELIEFS = 5  # after so many the machine is too slow to go on doubting
 PIPE = 2**20  # bytes: the most that a pipe can hold; what was in it when a look began is then read
-UNTOLD_GRACE = 30.0  # seconds, when a worker did not get as far as to say it
+UNTOLD_GRACE = (30.0, 0.0)  # seconds, when a worker did not get as far as to say it: no handler runs
 
 
 class Charge:
-    """One worker process. Raises OSError when it can't be started."""
+    """One worker process. Raises OSError when it can't be started.
+
+    Its id is made here: what stands in the environment from the exec on, nothing that is forked can shake off.
+    """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.worker_id = str(uuid4())
         self.told = Told()
         self.status: int | None = None
         self.started = boottime()
         self.closed_at: float | None = None
-        self._unsent, self._sent_at = 0, 0.0
+        self._stops = Stops()
         self._wrong_said = False
         self._doubt: float | None = None  # since when a passed deadline is doubted
         self._doubts = 0
         self._fd, write = os.pipe()
         os.set_blocking(self._fd, False)
         try:
-            self.pid = spawn.program(command, {**environment, FD_VARIABLE: str(write)}, write)
+            ours = {WORKER_VARIABLE: self.worker_id, FD_VARIABLE: str(write)}
+            self.pid = spawn.program(command, {**environment, **ours}, write)
         except OSError:
             self.forget()
             raise
@@ -63,7 +69,12 @@ class Charge:
     @property
     def grace(self) -> float:
         """Seconds that it takes to stop in order."""
-        return UNTOLD_GRACE if self.told.grace is None else self.told.grace
+        return sum(self.told.grace or UNTOLD_GRACE)
+
+    @property
+    def kill_grace(self) -> float:
+        """The part of them that its handlers have after they were asked to end."""
+        return (self.told.grace or UNTOLD_GRACE)[1]
 
     def send(self, number: int) -> None:
         """Signal it. Its pid is its own until its status was taken."""
@@ -72,13 +83,12 @@ class Charge:
 
     def ask(self, times: int) -> None:
         """Tell it to stop, so many times more, as soon as `pass_on` is called."""
-        self._unsent += times
+        self._stops.ask(times)
 
     def pass_on(self, now: float) -> None:
         """Send the next STOP that is due."""
-        if self._unsent and now >= self._sent_at + APART:
+        if self._stops.take(now):
             self.send(STOP)
-            self._unsent, self._sent_at = self._unsent - 1, now
 
     def listen(self) -> None:
         """Read all that the pipe holds."""
@@ -98,12 +108,10 @@ class Charge:
 
     def seconds_left(self, now: float) -> float:
         """Until it has to be looked at; endless when nothing is due."""
-        due = [float("inf")]
-        if self._unsent:
-            due.append(self._sent_at + APART)
+        left = self._stops.seconds_left(now)
         if self.told.kill_at is not None:
-            due.append(self.told.kill_at if self._doubt is None else self._doubt + DISBELIEF)
-        return max(0.0, min(due) - now)
+            left = min(left, (self.told.kill_at if self._doubt is None else self._doubt + DISBELIEF) - now)
+        return max(0.0, left)
 
     def passed(self, now: float, overslept: float) -> bool:
         """Whether its deadline has passed and is to be believed. Ask right after `listen`.

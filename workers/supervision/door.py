@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
+from workers import tree
 from workers.protocol import EXIT_USAGE, FD_VARIABLE
 from workers.supervision.arguments import ASK_DJANGO, of_process, split
 from workers.supervision.init import Init
@@ -30,15 +31,17 @@ def supervise(program: Sequence[str], arguments: Sequence[str]) -> int:
         sys.stderr.write(f"runworker: {error}\n")
         return EXIT_USAGE
     _open_standard_streams()
-    release = [*program, "turno", "release"]
+    release = [*program, "turno", "release", "--reaped"]
     workers = [[*program, "runworker", *(of_process(others, n) if count > 1 else others)] for n in range(1, count + 1)]
-    if count == 1 and os.getpid() != 1:
+    # What a shell had started before it became this program (`agent & exec …`) is not ours to kill, nor what that
+    # leaves, which falls to a subreaper: then the supervisor is a child that has nothing to do with it.
+    if count == 1 and os.getpid() != 1 and not tree.has_children():
         return Supervisor(workers[0], release, os.environ).run()
     return Init([partial(_run, worker, release) for worker in workers]).run()
 
 
-def _run(worker: Sequence[str], release: Sequence[str]) -> int:
-    return Supervisor(worker, release, os.environ, under_init=True).run()
+def _run(worker: Sequence[str], release: Sequence[str], tell_init: Callable[[], None]) -> int:
+    return Supervisor(worker, release, os.environ, tell_init).run()
 
 
 def _open_standard_streams() -> None:

@@ -1,12 +1,15 @@
-"""The small init above several supervisors, or above one where it is process 1 of a container.
+"""The small init above several supervisors, or above one that may not be the process which was started: process 1 of a
+container, or one that has children already.
 
-It forks the supervisors, passes requests to stop on, reaps whatever comes, starts a supervisor that was killed again,
-and ends when all have ended. What a container's other programs leave to process 1 is reaped, never killed.
+It forks the supervisors, passes requests to stop on, reaps whatever comes, starts a supervisor anew that was killed or
+whose worker failed before it was ready, and ends when all have ended. What other programs leave to this process is
+reaped, never killed.
 """
 
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from workers import tree
 from workers.clock import boottime
@@ -15,57 +18,79 @@ from workers.supervision import spawn
 from workers.supervision.events import say
 from workers.supervision.pause import Pause
 from workers.supervision.signals import Signals
+from workers.supervision.stops import Stops
 
-LOOK = 60.0  # seconds between two looks when nothing is due: a signal ends the wait
-APART = 0.2  # seconds between two STOPs: one that is still pending would swallow the next
+LOOK = 60.0  # seconds between two looks when nothing is due: a signal or a word ends the wait
+Body = Callable[[Callable[[], None]], int]
 
 
 class _Place:
-    """One supervisor, and the one that takes its place when it is killed."""
+    """One supervisor, and the one that takes its place."""
 
-    def __init__(self, body: Callable[[], int]) -> None:
+    def __init__(self, number: int, body: Body) -> None:
+        self.number = number
         self.body = body
         self.pid: int | None = None
         self.code: int | None = None  # it has ended, for good
+        self.failed = 0  # the exit code of a worker that has not been ready here so far
         self.pause = Pause()
         self.started = self.due = 0.0
 
 
 class Init:
-    """`bodies`: each runs one supervisor, in a process of its own, and returns its exit code."""
+    """`bodies`: each runs one supervisor, in a process of its own, and returns its exit code. It is given what to call
+    when its worker takes work for the first time."""
 
-    def __init__(self, bodies: Sequence[Callable[[], int]]) -> None:
-        self._places = [_Place(body) for body in bodies]
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        self._places = [_Place(number, body) for number, body in enumerate(bodies)]
         self._signals = Signals()
-        self._unsent, self._send_due = 0, 0.0
+        self._stops = Stops()
+        self._was_ready = False
+        self._read, self._write = os.pipe()  # a byte is the number of a place that is ready
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
 
     def run(self) -> int:
         """Until all supervisors have ended. Returns the worst of their exit codes."""
         while True:
             now = boottime()
-            for pid, status in tree.reap():
-                for place in self._places:
-                    if place.pid == pid:
-                        self._ended(place, os.waitstatus_to_exitcode(status), now)
+            ended = dict(tree.reap())
+            self._hear()
+            for place in self._places:
+                if place.pid in ended:
+                    self._ended(place, os.waitstatus_to_exitcode(ended[place.pid]), now)
             self._pass_on(now)
-            waiting = [place for place in self._places if place.pid is None and place.code is None]
-            for place in waiting:
+            for place in self._waiting():
                 if self._signals.asked:
-                    place.code = 0
+                    place.code = place.failed
                 elif now >= place.due:
                     self._start(place, now)
-            codes = [place.code for place in self._places]
-            if all(code is not None for code in codes):
-                return max(code for code in codes if code is not None)
-            due = [place.due - now for place in waiting if place.pid is None and place.code is None]
-            if self._unsent:
-                due.append(self._send_due - now)
-            self._signals.wait(min([LOOK, *due]))
+            if all(place.pid is None and (place.code is not None or self._held(place)) for place in self._places):
+                return max(place.failed if place.code is None else place.code for place in self._places)
+            due = [place.due - now for place in self._waiting()]
+            self._signals.wait(min([LOOK, self._stops.seconds_left(now), *due]), [self._read])
+
+    def _held(self, place: _Place) -> bool:
+        """Where no worker was ever ready, one that failed will most likely fail again: the others' end is awaited."""
+        return place.failed > 0 and not self._was_ready
+
+    def _waiting(self) -> list[_Place]:
+        return [p for p in self._places if p.pid is None and p.code is None and not self._held(p)]
+
+    def _hear(self) -> None:
+        with suppress(BlockingIOError):
+            for number in os.read(self._read, 4096):
+                self._was_ready, self._places[number].failed = True, 0
 
     def _start(self, place: _Place, now: float) -> None:
+        def ready() -> None:
+            with suppress(OSError):
+                os.write(self._write, bytes([place.number]))
+
         def body() -> int:
             self._signals.close()
-            return place.body()
+            os.close(self._read)
+            return place.body(ready)
 
         try:
             place.pid = spawn.fork(body)
@@ -77,17 +102,21 @@ class Init:
 
     def _ended(self, place: _Place, code: int, now: float) -> None:
         place.pid = None
-        if code >= 0 or self._signals.asked:
-            place.code = code if code >= 0 else 0 if code == -STOP else 128 - code
+        if code == 0 or self._signals.asked:
+            place.code = 0 if code == -STOP else spawn.shell_code(code)
             return
+        # By itself it ends only when it is killed, or when its worker failed before it was ever ready: another one's
+        # success says that the fault may pass.
+        place.failed = max(0, code)
         seconds = place.pause.after(now - place.started)
         place.due = now + seconds
-        say("supervisor.lost", "error", signal=-code, seconds=seconds)
+        how = {"code": code} if code > 0 else {"signal": -code}
+        again = {"seconds": None if self._held(place) else seconds}
+        say("supervisor.lost", "error", number=place.number + 1, **how, **again)
 
     def _pass_on(self, now: float) -> None:
-        self._unsent += self._signals.take()
-        if self._unsent and now >= self._send_due:
-            self._unsent, self._send_due = self._unsent - 1, now + APART
+        self._stops.ask(self._signals.take())
+        if self._stops.take(now):
             for place in self._places:
                 if place.pid is not None:
                     os.kill(place.pid, signal.Signals(STOP))

@@ -37,13 +37,18 @@ def fork(body: Callable[[], int]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
+def shell_code(code: int) -> int:
+    """An exit code, or minus a signal, as a shell says it."""
+    return code if code >= 0 else 128 - code
+
+
 def release_signals() -> None:
     """Let through what was held back."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def program(command: Sequence[str], environment: Mapping[str, str], line: int | None = None) -> int:
-    """Start a program in a process group of its own, without input. Returns its pid. Raises OSError.
+    """Start a program in a session of its own, without input and terminal. Returns its pid. Raises OSError.
 
     `line`: the one pipe that it inherits. Until it says otherwise the program ignores ASKED, which terminals and
     service managers send to it besides this process; STOP ends it.
@@ -51,7 +56,7 @@ def program(command: Sequence[str], environment: Mapping[str, str], line: int | 
 
     def become() -> NoReturn:
         signal.set_wakeup_fd(-1)
-        os.setpgid(0, 0)
+        os.setsid()  # Ctrl-C at a terminal is for this process alone, and so is what a terminal asks a background group
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         if line is not None:
@@ -60,7 +65,6 @@ def program(command: Sequence[str], environment: Mapping[str, str], line: int | 
             signal.signal(number, signal.SIG_DFL if number == STOP else signal.SIG_IGN)
         for number in (signal.SIGCHLD, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # of a group in the background a terminal may ask silence
         release_signals()
         try:
             os.execve(command[0], list(command), dict(environment))  # noqa: S606

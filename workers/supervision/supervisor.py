@@ -2,10 +2,10 @@
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from workers.clock import boottime
-from workers.protocol import EXIT_LEFT, FD_VARIABLE, STOP
+from workers.protocol import EXIT_LEFT, STOP, VARIABLES
 from workers.supervision import spawn
 from workers.supervision.below import LOOK, Below
 from workers.supervision.charge import Charge
@@ -13,8 +13,8 @@ from workers.supervision.events import say
 from workers.supervision.pause import STEADY, Pause
 from workers.supervision.signals import Signals
 
-MARGIN = 10.0  # seconds beyond its grace after which a worker that was asked to stop is killed
-HURRY = 20.0  # seconds for a worker that was asked to return everything at once
+MARGIN = 10.0  # seconds beyond its grace and its handlers' after which a worker that was asked to stop is killed
+HURRY = 20.0  # seconds beyond its handlers' grace for a worker that was asked to return everything at once
 SILENCE = 2.0  # seconds after which a worker that closed its line, and lives, is asked to stop
 KILLING = 10.0  # seconds for what was killed to be gone
 LAST_KILLING = 30.0  # the same, before the jobs of what was killed are given back
@@ -23,15 +23,24 @@ MOST_OWED = 5  # workers that crashed one after the other, whose jobs are given 
 
 
 class Supervisor:
-    """`command` is the worker's program; `release`, with a worker's id added, gives back what that worker left."""
+    """`command` is the worker's program; `release`, with a worker's id added, gives back what that worker left.
+
+    `tell_init`: for one below an init, called when a worker takes work for the first time.
+    """
 
     def __init__(
-        self, command: Sequence[str], release: Sequence[str], environment: Mapping[str, str], under_init: bool = False
+        self,
+        command: Sequence[str],
+        release: Sequence[str],
+        environment: Mapping[str, str],
+        tell_init: Callable[[], None] | None = None,
     ) -> None:
         self._command = command
         self._release_command = release
-        self._environment = {name: value for name, value in environment.items() if name != FD_VARIABLE}
-        self._signals = Signals(under_init)
+        # (A worker may be started by a handler of another one.)
+        self._environment = {name: value for name, value in environment.items() if name not in VARIABLES}
+        self._signals = Signals(under_init=tell_init is not None)
+        self._tell_init = tell_init
         spawn.release_signals()
         self._below = Below()
         self._pause = Pause()
@@ -46,10 +55,10 @@ class Supervisor:
                 self._watch(charge)
                 lived = boottime() - charge.started
                 charge.forget()
-                self._was_ready = self._was_ready or charge.told.ready
                 if not (self._was_ready or self._signals.asked) and charge.code > 0:
                     self._below.kill(KILLING)
-                    return charge.code  # it has said what is wrong, and its last word is to stay the last
+                    say("supervisor.worker_failed", "error", pid=charge.pid, worker=charge.told.worker, **charge.end)
+                    return charge.code  # it has said what is wrong
                 said = "info" if charge.code in (0, EXIT_LEFT) else "error"
                 say("supervisor.worker_ended", said, pid=charge.pid, worker=charge.told.worker, **charge.end)
                 dead = self._below.kill(KILLING)
@@ -57,7 +66,7 @@ class Supervisor:
                     return self._stop(charge)
                 self._after(charge, dead)
             self._rest(self._pause.after(lived))
-        return self._ended(0 if self._give_back(*self._owed) else EXIT_LEFT)
+        return self._ended(0 if self._give_back(*self._owed, lost=True) else EXIT_LEFT)
 
     def _start(self) -> Charge | None:
         try:
@@ -78,6 +87,11 @@ class Supervisor:
             charge.status = self._below.reap().get(charge.pid)
             if charge.status is not None:
                 charge.listen()  # its last words
+            if charge.told.ready and not self._was_ready:
+                self._was_ready = True
+                if self._tell_init is not None:
+                    self._tell_init()
+            if charge.status is not None:
                 return
             now = boottime()
             limit = self._pass_on(charge, now, limit)
@@ -92,7 +106,7 @@ class Supervisor:
                 self._below.kill(1.0)
             if charge.told.ready and now - charge.started > STEADY:
                 self._owed.clear()  # it has taken back what they left
-            self._below.look([charge.pid])
+            self._below.look([charge.pid], charge.worker_id)
             due = [LOOK] if killed else [LOOK, charge.seconds_left(now), LOOK if limit is None else limit - now]
             expected = now + max(0.0, min(due))
             self._signals.wait(expected - boottime(), charge.pipes)
@@ -104,7 +118,7 @@ class Supervisor:
             say("supervisor.stopping", pid=charge.pid, asked=asked, grace_seconds=charge.grace)
             charge.ask(fresh)
             limit = now + charge.grace + MARGIN if limit is None else limit
-            limit = min(limit, now + HURRY) if asked > 1 else limit
+            limit = min(limit, now + charge.kill_grace + HURRY) if asked > 1 else limit
         elif limit is None and charge.closed_at is not None and now >= charge.closed_at + SILENCE:
             # Nobody knows its deadlines any more: it has to make room for one that tells them.
             say("supervisor.line_closed", "error", pid=charge.pid)
@@ -134,18 +148,22 @@ class Supervisor:
     def _stop(self, charge: Charge) -> int:
         """The worker ended after a request to stop: give back what it left, and say how it went."""
         code, worker = charge.code, charge.told.worker
-        self._give_back(*self._owed)
+        self._give_back(*self._owed, lost=True)
         released = worker is None or code == 0 or self._give_back(worker)
         if released and (code == EXIT_LEFT or (code == -STOP and worker is None)):
             code = 0  # left running, killed and given back; or asked before it had begun
-        return self._ended(code if code >= 0 else 128 - code)
+        return self._ended(spawn.shell_code(code))
 
-    def _give_back(self, *workers: str) -> bool:
-        """Run the release for each. Only what is proven dead may be given back: False when it is not, or it failed."""
+    def _give_back(self, *workers: str, lost: bool = False) -> bool:
+        """Run the release for each. Only what is proven dead may be given back: False when it is not, or it failed.
+
+        `lost`: they crashed, and their jobs are charged for that, as a successor would.
+        """
         if workers and not self._below.kill(LAST_KILLING):
             say("supervisor.not_released", "error", workers=workers)
             return False
-        codes = [self._run([*self._release_command, worker]) for worker in workers]
+        rule = ["--lost"] if lost else []
+        codes = [self._run([*self._release_command, worker, *rule]) for worker in workers]
         for worker, code in zip(workers, codes, strict=True):
             say("supervisor.released", "info" if code == 0 else "error", worker=worker, code=code)
         return not any(codes)
@@ -161,8 +179,7 @@ class Supervisor:
         while True:
             status = self._below.reap().get(pid)
             if status is not None:
-                code = os.waitstatus_to_exitcode(status)
-                return code if code >= 0 else 128 - code
+                return spawn.shell_code(os.waitstatus_to_exitcode(status))
             if boottime() >= limit:
                 os.kill(pid, signal.SIGKILL)
             self._signals.wait(LOOK)

@@ -16,7 +16,7 @@ from workers import logs, protocol
 from workers.startup import wait_for_database
 from workers.supervision.arguments import parse_processes
 from workers.supervision.door import become_supervisor
-from workers.worker import End, Options, Worker
+from workers.worker import Options, Worker
 
 
 def _checked(parse: Any) -> Any:
@@ -62,8 +62,10 @@ class Command(BaseCommand):
         for number in (protocol.STOP, *protocol.ASKED):
             signal.signal(number, lambda number, frame: requests.note(number))
         worker = Worker(chosen)
-        answers = wait_for_database(settings.reconnect_max, stop=lambda: requests.asked > 0)
-        worker.leave(asyncio.run(worker.main(requests)) if answers else End(clean=True))
+        wanted = wait_for_database(settings.reconnect_max, stop=lambda: requests.asked > 0 or worker.abandoned)
+        if not wanted:
+            worker.leave(worker.unused())
+        asyncio.run(worker.run(requests))
 
 
 def _arguments(options: dict[str, Any]) -> list[str]:
