@@ -16,6 +16,7 @@ from workers import identity
 from workers.connections import ENGINE, Backoff, drop_connection
 
 log = logging.getLogger(__name__)
+LOOK = 0.2  # seconds between two looks whether to go on waiting
 
 
 def introduction(name: str | None, queues: Mapping[str, int], worker_id: UUID) -> Presence:
@@ -46,7 +47,9 @@ def wait_for_database(reconnect_max: float, stop: Callable[[], bool] = lambda: F
         if problem != said:
             log.warning("worker.waiting", extra={"reason": problem})
             said = problem
-        time.sleep(backoff.delay())
+        until = time.monotonic() + backoff.delay()
+        while not stop() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(LOOK, left))  # a signal does not end it
     return False
 
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.isolation import handlers_state  # noqa: F401  (registers its types)
+from tests.isolation import handlers_hostile, handlers_state  # noqa: F401  (register their types)
 from turno.handlers import JobContext, job_type
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(3600)"]

@@ -1,5 +1,9 @@
 """Handlers that look at the process they run in, or change it."""
 
+import ctypes
+import faulthandler
+import gc
+import io
 import multiprocessing
 import os
 import random
@@ -52,6 +56,37 @@ def dirty(ctx: JobContext, payload: dict[str, Any]) -> Any:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         sys.setrecursionlimit(5000)
         socket.setdefaulttimeout(0.001)
+    if "faulthandler" in ways:  # C code in the place of our handler, which Python does not see
+        faulthandler.register(signal.SIGUSR1)
+        faulthandler.register(signal.SIGUSR2)
+    if "dump" in ways:
+        faulthandler.dump_traceback_later(0.3, exit=True)
+    if "c_signals" in ways:
+        ctypes.CDLL(None).signal(int(signal.SIGTERM), ctypes.c_void_p(1))
+        ctypes.CDLL(None).signal(int(signal.SIGPROF), ctypes.c_void_p(1))
+    if "blocked" in ways:  # a signal that ends a process waits to be let in
+        signal.signal(signal.SIGUSR2, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+        os.kill(os.getpid(), signal.SIGUSR2)
+    if "putenv" in ways:
+        os.putenv("ISO_C_DIRT", "yes")
+        os.unsetenv("PATH")
+    if "interpreter" in ways:
+        gc.disable()
+        gc.set_threshold(1)
+        sys.setswitchinterval(1.5)
+        sys.set_int_max_str_digits(0)
+        sys.excepthook = sys.unraisablehook = threading.excepthook = print  # type: ignore[assignment]
+        threading.settrace(print)
+    if "nonblock" in ways:
+        os.set_blocking(1, False)
+        os.set_blocking(2, False)
+    if "detach" in ways:
+        globals()["kept_stream"] = io.TextIOWrapper(sys.stdout.detach())
+    if "reconfigure" in ways:
+        sys.stdout.reconfigure(encoding="latin-1")  # type: ignore[attr-defined]
+    if "closed" in ways:
+        sys.stderr.close()
     if "random" in ways:
         random.seed(42)
     if "language" in ways:
@@ -69,6 +104,8 @@ def dirty(ctx: JobContext, payload: dict[str, Any]) -> Any:
             os.open(os.devnull, os.O_RDONLY)
     if "process" in ways:
         subprocess.Popen(SLEEP)
+    if "kill" in ways:
+        os.kill(os.getpid(), signal.SIGKILL)
     if "zombie" in ways:
         globals()["kept"] = subprocess.Popen([sys.executable, "-S", "-c", ""])
         os.waitid(os.P_PID, globals()["kept"].pid, os.WEXITED | os.WNOWAIT)
@@ -106,6 +143,14 @@ def look() -> dict[str, Any]:
         "random": random.random(),
         "language": translation.get_language(),
         "session": os.getsid(0),
+        "caught": Path("/proc/self/status").read_text().partition("SigBlk:")[2].partition("CapInh:")[0],
+        "programs": sorted(set(subprocess.check_output(["/usr/bin/env"]).decode().split("\n")) - {""}),
+        "collector": [gc.isenabled(), gc.get_threshold()],
+        "switch": sys.getswitchinterval(),
+        "digits": sys.get_int_max_str_digits(),
+        "hooks": [str(hook) for hook in (sys.excepthook, sys.unraisablehook, threading.excepthook)],
+        "traced": threading.gettrace() is None,
+        "blocking": [os.get_blocking(number) for number in (0, 1, 2)],
         "stdin": os.readlink("/proc/self/fd/0"),  # noqa: PTH115
     }
 

@@ -92,7 +92,7 @@ def test_messages_come_out_whole_however_the_bytes_are_cut():
 )
 def test_bytes_that_are_no_message_are_refused(data):
     with pytest.raises(frames.BrokenFrame):
-        frames.Decoder().feed(data)
+        list(frames.Decoder().feed(data))
 
 
 def test_the_largest_result_and_log_fit_into_a_frame():

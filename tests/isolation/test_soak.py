@@ -12,7 +12,7 @@ from jobs.states import Outcome
 from tests.isolation.house import House, files_of, zombies
 from tests.kit.processes import eventually
 from workers import tree
-from workers.isolation import baseline
+from workers.isolation.looks import look
 from workers.leases import Held, Interrupt
 
 pytestmark = pytest.mark.crash
@@ -84,4 +84,4 @@ def state(house: House) -> tuple[int, ...]:
     eventually(lambda: not house.pool.children, "all children have ended")
     server = house.server.pid
     left = len(tree.descendants(server)) + len(zombies(server)) + len(zombies(os.getpid()))
-    return files_of(), files_of(server), left, baseline.look().memory, baseline.look(server).memory
+    return files_of(), files_of(server), left, look().memory, look(server).memory

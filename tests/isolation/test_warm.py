@@ -1,18 +1,38 @@
 """What a child puts back between two jobs, and what makes it end."""
 
+import os
+import signal
+
 import pytest
 from django.db import connections
 
 import tests.isolation.handlers  # noqa: F401
-from jobs.states import State
-from tests.isolation.house import House
+from jobs.states import Outcome, State
+from tests.isolation.house import House, told
 from tests.kit.processes import eventually
 
 pytestmark = pytest.mark.crash
 
 
 @pytest.mark.parametrize(
-    "ways", [["cwd"], ["umask"], ["environment"], ["signals"], ["streams"], ["random"], ["language"], ["zombie"]]
+    "ways",
+    [
+        ["cwd"],
+        ["umask"],
+        ["environment"],
+        ["putenv"],
+        ["signals"],
+        ["blocked"],
+        ["faulthandler"],
+        ["c_signals"],
+        ["dump"],
+        ["streams"],
+        ["nonblock"],
+        ["interpreter"],
+        ["random"],
+        ["language"],
+        ["zombie"],
+    ],
 )
 def test_what_can_be_put_back_is_and_the_child_stays(house, ways):
     before = house.result("iso.look")
@@ -28,7 +48,7 @@ def test_random_numbers_are_no_sequence_that_an_earlier_handler_began(house):
     assert house.result("iso.look")["random"] != house.result("iso.look")["random"]
 
 
-@pytest.mark.parametrize("way", ["thread", "limits", "stdout", "files", "process"])
+@pytest.mark.parametrize("way", ["thread", "limits", "stdout", "files", "process", "detach", "reconfigure", "closed"])
 def test_what_can_not_be_put_back_ends_the_child_and_the_job_is_well(house, way):
     clean = house.result("iso.look")
     dirty = house.result("iso.dirty", {"ways": [way]})["pid"]
@@ -41,6 +61,26 @@ def test_processes_that_a_handler_ends_itself_keep_the_child(house):
     first = house.result("iso.look")["pid"]
     assert house.run("iso.dirty", {"ways": ["pool"]}).to == State.SUCCEEDED
     assert house.result("iso.look")["pid"] in (first, *house.pool.children)
+
+
+def test_a_handler_that_registers_with_faulthandler_takes_no_word_stop_from_the_next(house, tmp_path):
+    warm = house.result("iso.dirty", {"ways": ["faulthandler"]})["pid"]
+    held = house.start("iso.hold", {"how": "sleeps", "tell": str(tmp_path / "pid")}, timeout=0.4, max_attempts=1)
+    ending = house.end(held)
+    assert (ending.outcome, ending.signal) == (Outcome.TIMED_OUT, None)
+    assert told(tmp_path / "pid") == [str(warm)]
+
+
+def test_a_delayed_dump_that_would_end_the_process_ends_no_other_job(house):
+    warm = house.result("iso.dirty", {"ways": ["dump"]})["pid"]
+    assert house.result("iso.hold", {"how": "deaf", "seconds": 0.8}) == {"pid": warm}
+
+
+def test_standard_output_blocks_again_for_everybody_when_the_child_that_changed_it_is_killed(house):
+    before = [os.get_blocking(number) for number in (1, 2)]
+    ending = house.run("iso.dirty", {"ways": ["nonblock", "kill"]})
+    assert ending.signal == signal.SIGKILL
+    assert [os.get_blocking(number) for number in (1, 2)] == before
 
 
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"

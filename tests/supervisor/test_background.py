@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,7 @@ def test_what_children_left_whose_forkserver_died_with_them_is_found_under_the_f
 
 
 def test_a_daemon_without_descriptors_is_found_after_all_above_it_were_killed_at_once(own):
+    own.env["TURNO_WORKER__LEASE_DURATION"] = "60s"  # whoever gets the job earlier has a proof
     worker, neighbour = own.start("a").wait_ready(), own.start("b", "other:1").wait_ready()
     tell = own.folder / "pids"
     id_ = enqueue("background.process", {"tell": str(tell), "hold": 600}).id
@@ -105,10 +107,14 @@ def test_a_worker_whose_end_breaks_is_gone_at_once_though_a_handler_runs_on(own)
 
 
 def test_a_stop_while_the_database_is_awaited_is_no_fault_and_leaves_nothing(own):
+    own.env["TURNO_WORKER__RECONNECT_MAX"] = "10 min"
     worker: WorkerProcess = own.start("a", TURNO_DATABASE__URL="postgresql://nobody@127.0.0.1:9/turno")
     eventually(lambda: worker.events("worker.waiting"), "it waits for the database", 30)
+    asked = time.monotonic() + 7.0  # by then it waits for longer than a stop may take
+    eventually(lambda: time.monotonic() > asked, "it waits longer and longer")
     worker.signal(signal.SIGTERM)
     assert worker.wait(40) == 0
+    assert worker.events("supervisor.worker_ended")[0]["code"] == 0
     assert not worker.events("supervisor.killed"), "its forkserver ended before it"
     assert not [event for event in worker.events() if event["level"] in ("error", "critical")]
     assert not list((own.folder / "run").glob("*.lock"))

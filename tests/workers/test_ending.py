@@ -66,7 +66,7 @@ def dead_worker(clean_tables):
 @pytest.mark.django_db(transaction=True, databases=["default", "engine"])
 def test_the_release_returns_the_jobs_of_a_worker_that_has_ended(dead_worker, capsys):
     worker, job = dead_worker
-    call_command("turno", "release", str(worker.id))
+    call_command("turno", "release", "--reaped", str(worker.id))
     assert "1" in capsys.readouterr().out
     assert state(job.id) == "Enqueued"
 

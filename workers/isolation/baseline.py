@@ -15,32 +15,26 @@ by more memory than it may. Not looked at: modules that were imported or changed
 caches. They are what makes a child warm; a handler that changes the process for good declares `fresh=True`.
 """
 
-import faulthandler
 import gc
-import importlib
 import os
 import random
 import resource
-import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from workers.isolation.environment import Environment
+from workers.isolation.looks import Look, look
+from workers.isolation.signals import Signals
 
 MORE_FILES = 64
 THREADS_END = 0.1  # seconds for a handler's last threads to end
-TIMES = 100  # that a handler's timers may break into what stops them
 STREAMS = (0, 1, 2)
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
-_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-# signal.getsignal without the names that it gives to numbers: all sixty are looked at after each job.
-_getsignal: Callable[[int], Any] = importlib.import_module("_signal").getsignal
 # Settings of the interpreter: how each is read and written.
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (sys.getrecursionlimit, sys.setrecursionlimit),
@@ -63,10 +57,7 @@ class Baseline:
         self._umask = os.umask(0o077)
         os.umask(self._umask)
         self._environment = Environment()
-        self._handlers = {int(number): _getsignal(number) for number in signal.valid_signals()}
-        self._signals_seen = look().signals
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        self._faults = faulthandler.is_enabled()
+        self._signals = Signals()
         self._streams = sys.stdin, sys.stdout, sys.stderr
         self._stream_settings = [_stream_settings(stream) for stream in self._streams]
         self._blocking = blocking_streams()
@@ -79,23 +70,10 @@ class Baseline:
         self._threads = frozenset(sys._current_frames())
 
     def quiet(self) -> None:
-        """A handler has ended: nothing that it set up breaks into what follows, be it by a signal or by raising."""
-        for _ in range(TIMES):
-            try:
-                self._quiet()
-            except BaseException:  # noqa: BLE001, S112  (its signal handler's)
-                continue
-            return
+        """A handler has ended: nothing that it set up breaks into what follows."""
+        self._signals.quiet()
 
-    def _quiet(self) -> None:
-        for timer in _TIMERS:
-            signal.setitimer(timer, 0)
-        faulthandler.cancel_dump_traceback_later()
-        for number, handler in self._handlers.items():
-            if handler is not None and _getsignal(number) is not handler:
-                _set(number, handler)
-
-    def put_back(self, seen: "Look") -> str | None:
+    def put_back(self, seen: Look) -> str | None:
         """Put back what can be; why the child must end, if it must: one word for the log."""
         self._put_back_interpreter()
         os.umask(self._umask)
@@ -109,7 +87,7 @@ class Baseline:
                 return "folder"
         files = _files()
         reasons = {
-            "signals": not self._put_back_signals(seen),
+            "signals": not self._signals.put_back(seen),
             "streams": not self._put_back_streams(),
             "threads": not self._threads_ended(),
             "limits": _fixed() != self._fixed,
@@ -134,29 +112,6 @@ class Baseline:
         sys.stdin, sys.stdout, sys.stderr = self._streams
         return [_stream_settings(stream) for stream in self._streams] == self._stream_settings
 
-    def _put_back_signals(self, seen: "Look") -> bool:
-        """What C code did to signals behind Python's back too. Of handlers of ours the system sees no difference, so
-        they are set in any case; all else, and the mask, when it sees one."""
-        self.quiet()
-        signal.set_wakeup_fd(-1)
-        for number in _registrable():
-            faulthandler.unregister(number)
-        for number, handler in self._handlers.items():
-            if callable(handler):
-                signal.signal(number, handler)
-        if self._faults:
-            faulthandler.enable(2)
-        if seen.signals == self._signals_seen:
-            return True
-        for number, handler in self._handlers.items():
-            if handler is not None and number not in (signal.SIGKILL, signal.SIGSTOP):
-                _set(number, handler)
-        if self._faults:
-            faulthandler.disable()
-            faulthandler.enable(2)
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
-        return look().signals == self._signals_seen
-
     def _threads_ended(self) -> bool:
         limit = time.monotonic() + THREADS_END
         while len(sys._current_frames()) > len(self._threads):
@@ -164,22 +119,6 @@ class Baseline:
                 return False
             time.sleep(0.002)
         return threading.active_count() <= len(self._threads)
-
-
-def _set(number: int, handler: Any) -> None:
-    signal.signal(number, signal.SIG_IGN)  # what is pending must not meet the default, which may end the process
-    signal.signal(number, handler)
-
-
-@cache
-def _registrable() -> tuple[int, ...]:
-    """The signals that `faulthandler.register` takes."""
-    found = []
-    for number in signal.valid_signals():
-        with suppress(RuntimeError, ValueError, OSError):
-            faulthandler.unregister(number)
-            found.append(int(number))
-    return tuple(found)
 
 
 def flush_streams() -> None:
@@ -206,52 +145,6 @@ def block_streams(blocking: list[bool | None]) -> None:
         if before is not None and now is not None and before != now:
             with suppress(OSError):
                 os.set_blocking(number, before)
-
-
-def forget_peak() -> bool:
-    """Begin to measure the peak of memory anew; whether the system lets us."""
-    try:
-        file = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(file, b"5")
-        finally:
-            os.close(file)
-    except OSError:
-        return False
-    return True
-
-
-def peak_so_far(*, forgets: bool) -> int:
-    """Bytes: where no more than this is told of this process when it ends, that was not the last job's.
-
-    It is told of the process, which can begin anew (`forgets`), and of those that it has reaped, which can't.
-    """
-    who = (resource.RUSAGE_CHILDREN,) if forgets else (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
-    return max(resource.getrusage(one).ru_maxrss for one in who) * 1024
-
-
-class Look(NamedTuple):
-    """A process seen from outside: its state (a letter of the system's), resident memory now and at most, in bytes,
-    and what it does with signals."""
-
-    state: str = ""
-    memory: int = 0
-    peak: int = 0
-    signals: bytes = b""
-
-
-def look(pid: int | str = "self") -> Look:
-    """Look at a process; zeros where nothing can be told of it, as of one that has ended."""
-    with suppress(OSError, ValueError, IndexError):
-        file = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            text = os.read(file, 8192)
-        finally:
-            os.close(file)
-        now, peak = (int(text.partition(name)[2].split(None, 1)[0]) * 1024 for name in (b"VmRSS:", b"VmHWM:"))
-        state = text.partition(b"State:")[2].split(None, 1)[0].decode()
-        return Look(state, now, peak, text.partition(b"SigBlk:")[2].partition(b"CapInh:")[0])
-    return Look()
 
 
 def _folder() -> str:

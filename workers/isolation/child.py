@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -24,9 +25,10 @@ from workers.connections import close_handler_connections
 from workers.context import remove_folder
 from workers.execution import Execution, call_into, checked, prepare_with
 from workers.isolation import endings, frames
-from workers.isolation.baseline import Baseline, Look, flush_streams, forget_peak, look, peak_so_far
+from workers.isolation.baseline import Baseline, flush_streams
 from workers.isolation.childcontext import ChildContext
 from workers.isolation.gate import RAISE, ChildFlag, Gate
+from workers.isolation.looks import Look, forget_peak, look, peak_so_far
 from workers.isolation.watchdog import Watchdog
 from workers.isolation.wire import ConnectionGone, Wire
 from workers.leases import Held
@@ -50,8 +52,7 @@ def run(work: socket.socket, control: socket.socket) -> NoReturn:
         signal.set_wakeup_fd(-1)
         for number in DEFAULT_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        for number in OF_SERVICES:
-            signal.signal(number, _WorkersBusiness(os.getpid()))
+        _WorkersBusiness()
         tree.become_subreaper()
         _die_first()
         with suppress(OSError, RuntimeError):
@@ -87,8 +88,12 @@ class Child:
                 return 0
             forgets = forget_peak()
             ctx, ending = self._run(job)
+            if not self._wire.is_original:
+                os._exit(EXIT_BROKEN)  # a copy, made where nobody looked for one: it must take no job
             seen = look()
-            retire = self._clean(ctx, seen) or ("age" if job.last or job.number >= self._most else None)
+            retire = self._clean(seen) or ("age" if job.last or job.number >= self._most else None)
+            if retire is None:  # else threads may be writing there: the worker clears it when this process is dead
+                remove_folder(ctx.give_up_folder())
             peak = seen.peak if forgets or job.number == 1 else 0  # else it may be an earlier job's
             fields = endings.to_fields(ending) | {"peak_memory": peak or None}
             self._wire.send("end", fields, retire, peak_so_far(forgets=forgets))
@@ -132,16 +137,12 @@ class Child:
         self._baseline.quiet()
         self._gate.close()
 
-    def _clean(self, ctx: ChildContext, seen: Look) -> str | None:
-        """Undo what the job did to this process; why the process must not be used again, if so.
-
-        What is still written to the folder then is written by threads: the worker clears it when they are gone.
-        """
+    def _clean(self, seen: Look) -> str | None:
+        """Undo what the job did to this process; why the process must not be used again, if so."""
         try:
             flush_streams()
             close_handler_connections()
             left = _end_processes()
-            remove_folder(ctx.give_up_folder())
             return self._baseline.put_back(seen) or ("processes" if left else None)
         except Exception:
             log.exception("child.not_clean")
@@ -151,17 +152,31 @@ class Child:
 class _WorkersBusiness:
     """A service manager sends these to every process of the service: the worker stops its handlers in order.
 
-    They are handled, not ignored, for what a handler starts would inherit that; and in a copy of this process that a
-    handler forked (`multiprocessing`) they end it as they always do.
+    They are handled, not ignored, for what a handler starts would inherit that. A copy of this process that a handler
+    forks (`multiprocessing`) has the system's own way with them again, and has it before the first can reach it: they
+    are blocked while it is made, since Python forgets what comes to a copy before it is ready.
     """
 
-    def __init__(self, child: int) -> None:
-        self._child = child
+    def __init__(self) -> None:
+        self._masks = threading.local()
+        for number in OF_SERVICES:
+            signal.signal(number, self._ignore)
+        os.register_at_fork(before=self._block, after_in_parent=self._go_on, after_in_child=self._leave)
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if os.getpid() != self._child:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+    def _ignore(self, number: int, frame: FrameType | None) -> None:
+        """The signal's handler."""
+
+    def _block(self) -> None:
+        self._masks.before = signal.pthread_sigmask(signal.SIG_BLOCK, OF_SERVICES)
+
+    def _go_on(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._masks.before)
+
+    def _leave(self) -> None:
+        for number in OF_SERVICES:
+            if signal.getsignal(number) == self._ignore:
+                signal.signal(number, signal.SIG_DFL)
+        self._go_on()
 
 
 def _die_first() -> None:

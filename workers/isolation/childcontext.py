@@ -65,4 +65,4 @@ class ChildContext(WorkerContext):
         return self._place
 
     def clear_folder(self) -> None:
-        """Not yet: what the handler has left running may still write there (`Child._clean`)."""
+        """Not yet: what the handler has left running may still write there (`Child.serve`)."""

@@ -20,7 +20,8 @@ from django.db import connections
 from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import nursery
-from workers.isolation.baseline import flush_streams, look
+from workers.isolation.baseline import flush_streams
+from workers.isolation.looks import look
 from workers.protocol import CHILD_VARIABLE
 
 log = logging.getLogger(__name__)

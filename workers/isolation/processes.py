@@ -27,7 +27,7 @@ from workers.leases import Interrupt
 log = logging.getLogger(__name__)
 Done = Callable[[Execution, Ending], None]
 TRIM = 0.25  # of `child_idle`: how often idle children are looked at
-ORPHANS = 3.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it (by `marks`)
+ORPHANS = 4.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it (by `marks`)
 STILLBORN = 8  # children that may end before they begin with a job: then that ends as lost
 LOOK = 0.5  # seconds between two looks at a child that can't be killed
 ENDING = 3.0  # seconds for the forkserver to end by itself
@@ -214,15 +214,12 @@ class ProcessPool(threading.Thread):
         """The forkserver is of no use any more: it, and every child that it made, is killed now."""
         children, self._children, self._idle = list(self._children.values()), {}, []
         self._abandoned.update(children)
-        late = [child for child in children if not child.alive]
         killed = [tree.kill_tree(child.pid) for child in children if child.alive]
         if not server.kill() or not all(killed):
             log.critical("forkserver.not_clean", extra={"pid": server.pid})
+        # What one that died at that moment had left may not be below anybody that we know: our supervisor finds that.
         for child in children:
-            if child in late:  # what it had left may not be below anybody that we know: our supervisor finds that
-                self._loop.call_later(ORPHANS, self._bury, child)
-            else:
-                self._bury(child)
+            self._loop.call_later(ORPHANS, self._bury, child)
         self._give_back()
 
     def _bury(self, child: Child) -> None:

@@ -105,38 +105,49 @@ class Wire:
             self._write_queue(0.0)
 
     def finish(self) -> None:
-        """Write everything that was said. Raises ConnectionGone."""
+        """Write everything that was said; in the main thread, with no call of this class below it. Raises
+        ConnectionGone."""
+        if self._gate.writer == threading.get_ident():
+            self._gate.writer = None  # an exception came where no `finally` sees it: Python has such places
         while self._queue and self.is_original:
             self._write_queue(PATIENCE)
 
     def _write_queue(self, patience: float) -> None:
+        # The loop stands outside of every `try`: an exception that a signal handler raises at its jump is seen by none.
+        while self._queue and self._write_first(patience):
+            pass
+        self._gate.look()
+
+    def _write_first(self, patience: float) -> bool:
+        """Write the first frame, or as much of it as can be; whether there may be a second."""
         took: list[bool] = []
         try:
             _keep(took, self._turn.acquire, *((True, patience) if patience else (False,)))
-            if took[0] and self._gate.writer is None:  # else this is a call inside of one that writes
-                self._write(0 if patience else socket.MSG_DONTWAIT)
+            # Else another one writes, or this is a call inside of one that does: it writes what is queued.
+            return took[0] and self._gate.writer is None and self._write(0 if patience else socket.MSG_DONTWAIT)
         finally:
             if took and took[0]:
                 self._turn.release()
-        self._gate.look()
 
-    def _write(self, flags: int) -> None:
+    def _write(self, flags: int) -> bool:
         try:
             self._gate.writer = threading.get_ident()
-            while self._queue:
-                frame = self._queue[0]
-                rest = frame.rest()
-                if not rest:
-                    self._queue.popleft()
-                    continue
-                self._look()
-                _keep(frame.sent, self._work.send, rest, flags)
+            return bool(self._queue) and self._write_of(self._queue[0], flags)
         except BlockingIOError:
-            return
+            return False
         except (BrokenPipeError, ConnectionResetError) as error:
             raise ConnectionGone(str(error)) from None
         finally:
             self._gate.writer = None
+
+    def _write_of(self, frame: _Frame, flags: int) -> bool:
+        rest = frame.rest()
+        if not rest:
+            self._queue.popleft()
+            return True
+        self._look()
+        _keep(frame.sent, self._work.send, rest, flags)
+        return True
 
     def _look(self) -> None:
         try:

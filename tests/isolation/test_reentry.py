@@ -1,0 +1,277 @@
+"""A handler's destructors and signal handlers run in the middle of our own code, in any thread: it never waits for
+itself, and no sentence is cut in two."""
+
+import gc
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import tests.isolation.handlers  # noqa: F401
+from jobs import cancellation
+from jobs.cancellation import CancelFlag
+from jobs.conf import conf
+from jobs.outcomes import LogLine
+from jobs.states import State
+from tests.isolation.house import claim_of
+from workers import context, notes
+from workers.clock import boottime
+from workers.context import WorkerContext
+from workers.execution import prepare
+from workers.isolation import HandlerLoop, frames, wire
+from workers.isolation.gate import Gate
+from workers.leases import Held
+from workers.notes import Notes
+
+LINES = 1000
+
+
+class Interrupted:
+    """Runs something, and between any two of its instructions in some modules `intruder`, as the collector and signals
+    may. In a thread that is given up after a while: what waits for itself waits for ever."""
+
+    def __init__(self, modules: list[Any], intruder: Callable[[], object]) -> None:
+        self._files = {module.__file__ for module in modules}
+        self._intruder = intruder
+        self._inside = False
+        self.steps = 0
+
+    def run[T](self, work: Callable[[], T]) -> T:
+        found: list[T] = []
+        thread = threading.Thread(target=self._traced, args=(lambda: found.append(work()),), daemon=True)
+        thread.start()
+        thread.join(20)
+        assert found, "it waits for itself"
+        return found[0]
+
+    def _traced(self, work: Callable[[], object]) -> None:
+        sys.settrace(self._trace)
+        try:
+            work()
+        finally:
+            sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename not in self._files:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and not self._inside:
+            self._inside = True
+            try:
+                self.steps += 1
+                self._intruder()
+            finally:
+                self._inside = False
+        return self._trace
+
+
+def ctx_of(dirty: Callable[[WorkerContext], None] = lambda ctx: None) -> WorkerContext:
+    return WorkerContext(Held(claim_of("iso.echo", {}), boottime() + 60), dirty)
+
+
+class Ledger:
+    """Keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.lines: list[LogLine] = []
+
+    def note(self, note: Any) -> None:
+        self.lines += note.logs
+
+
+def test_a_line_in_the_middle_of_any_step_of_the_engine_neither_stops_it_nor_is_lost():
+    ledger, lines = Ledger(), []
+    said = Notes(ledger)  # type: ignore[arg-type]
+    ctx = ctx_of(said.dirty)
+
+    def intrude() -> None:
+        lines.append(f"line {len(lines)}")
+        ctx.log(lines[-1])
+        ctx.report_progress(len(lines) % 100, lines[-1])
+
+    def flush_and_end() -> tuple[LogLine, ...]:
+        for _ in range(5):
+            ctx.log("from the handler")
+            said.flush()
+        return ctx.end()
+
+    interrupted = Interrupted([context, notes], intrude)
+    ledger.lines += interrupted.run(flush_and_end)
+    assert interrupted.steps > 200
+    ledger.lines += ctx._take_lines()  # what was said after the end
+    kept = conf().limits.log_lines
+    assert [line.number for line in ledger.lines] == list(range(1, len(ledger.lines) + 1))
+    assert len(ledger.lines) == min(len(lines) + 5, kept + 1)
+
+
+def test_the_engine_does_not_wait_for_the_end_of_an_execution():
+    ctx = ctx_of()
+    ctx.log("a line")
+    with ctx._taking:
+        ctx.hand_over(lambda note: pytest.fail("it was taken twice"))
+    assert [line.message for line in ctx.end()] == ["a line"]
+
+
+def test_a_flag_may_be_asked_and_waited_for_in_the_middle_of_being_set():
+    calls: list[int] = []
+    flags: list[CancelFlag] = []
+
+    def intrude() -> None:
+        if flags and len(calls) < 5000:
+            flags[-1].when_set(lambda: calls.append(1))
+            flags[-1].wait(0)
+            calls.append(0)
+
+    def use() -> bool:
+        for _ in range(5):
+            flags.append(CancelFlag())
+            flags[-1].wait(0.001)
+            assert flags[-1].set()
+            assert not flags[-1].set()
+        return True
+
+    interrupted = Interrupted([cancellation], intrude)
+    assert interrupted.run(use)
+    assert calls.count(1) == calls.count(0) > 100  # each callback once
+
+
+class Line:
+    """A wire and what arrives at its other end."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.wire = wire.Wire(ours, Gate())
+        self._decoder, self.messages = frames.Decoder(), []
+        self._ends = ours, theirs
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while data := self._ends[1].recv(65536):
+            self.messages += self._decoder.feed(data)
+
+    def close(self) -> list[list[Any]]:
+        self.wire.finish()
+        self._ends[0].shutdown(socket.SHUT_WR)
+        self._reader.join(20)
+        for end in self._ends:
+            end.close()
+        return self.messages
+
+
+def test_what_is_said_in_the_middle_of_a_sentence_comes_whole_and_after_it():
+    line, said = Line(), []
+
+    def intrude() -> None:
+        said.append(len(said))
+        line.wire.send("intruder", said[-1])
+
+    def talk() -> bool:
+        for number in range(20):
+            line.wire.send("own", number)
+        return True
+
+    assert Interrupted([wire], intrude).run(talk)
+    messages = line.close()
+    assert [number for word, number in messages if word == "own"] == list(range(20))
+    assert sorted(number for word, number in messages if word == "intruder") == said
+    assert len(said) > 500
+
+
+def test_an_exception_in_the_middle_of_a_sentence_leaves_no_half_of_it():
+    """A handler's timer raises at each instruction once: the lines before and after it come whole."""
+    line, long = Line(), "x" * 300_000  # more than the connection holds at once
+    step = 0
+    while True:
+        countdown = step
+
+        def intrude() -> None:
+            nonlocal countdown
+            countdown -= 1
+            if countdown == -1:
+                raise TimeoutError
+
+        interrupted = Interrupted([wire], intrude)
+
+        def talk(number: int = step) -> bool:
+            try:
+                line.wire.send("own", number, long)
+            except TimeoutError:
+                return False
+            return True
+
+        unbroken = interrupted.run(talk)
+        line.wire.finish()
+        line.wire.send("after", step)
+        step += 1
+        if unbroken:
+            break
+    messages = line.close()
+    assert step > 50
+    assert [message[1] for message in messages if message[0] == "after"] == list(range(step))
+    assert all(message == ["own", message[1], long] for message in messages if message[0] != "after")
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("type_", ["iso.destructors", "iso.ticks"])
+def test_a_handler_in_a_child_that_speaks_in_the_middle_of_its_own_words_ends_with_all_of_them(house, type_):
+    ending = house.run(type_, {"lines": LINES}, max_attempts=1)
+    assert ending.to == State.SUCCEEDED, ending.error
+    own = [line.message for line in ending.logs if line.message.startswith("line ")]
+    assert own == [f"line {n}" for n in range(len(own))]
+    kept = conf().limits.log_lines
+    assert len(own) == LINES or len(ending.logs) == kept + 1
+    assert len(own) < len(ending.logs)
+    assert house.result("iso.echo")
+
+
+@pytest.mark.crash
+def test_a_handler_in_a_child_that_breaks_off_its_own_words_ends_well(house):
+    """Its signal handler raises in the middle of lines that the connection does not hold at once."""
+    held = [house.start("iso.breaks", {"rounds": 60}, max_attempts=1) for _ in range(3)]
+    for one in held:
+        ending = house.end(one)
+        assert (ending.to, ending.result) == (State.SUCCEEDED, '{"broken":60}'), ending.error
+        assert {line.message for line in ending.logs[:-1]} == {"x" * 8000}
+    assert house.result("iso.echo")
+
+
+@pytest.mark.crash
+def test_a_timer_that_goes_on_after_its_handler_has_returned_spoils_neither_its_job_nor_the_next(house):
+    for _ in range(20):
+        ending = house.run("iso.breaks", {"after": True}, max_attempts=1)
+        assert (ending.to, ending.result) == (State.SUCCEEDED, '{"broken":0}'), ending.error
+    assert house.result("iso.echo")
+
+
+def test_async_handlers_that_leave_garbage_which_speaks_do_not_stop_the_engine():
+    ledger, ended = Ledger(), threading.Semaphore(0)
+    said = Notes(ledger)  # type: ignore[arg-type]
+    loop = HandlerLoop(lambda execution, ending: ended.release())
+    loop.start()
+    thresholds = gc.get_threshold()
+    try:
+        held = [Held(claim_of("iso.async_destructors", {"lines": 300}), boottime() + 60) for _ in range(10)]
+        done = threading.Event()
+        engine = threading.Thread(target=_flush, args=(said, done), daemon=True)
+        gc.set_threshold(1)
+        engine.start()
+        loop.start_all([prepare(one, said.dirty) for one in held])
+        for _ in held:
+            assert ended.acquire(timeout=30), "it hangs"
+        done.set()
+        engine.join(20)
+        assert not engine.is_alive()
+    finally:
+        gc.set_threshold(*thresholds)
+        loop.close()
+    gc.collect()
+
+
+def _flush(said: Notes, done: threading.Event) -> None:
+    while not done.wait(0.001):
+        said.flush()
