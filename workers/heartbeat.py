@@ -117,7 +117,7 @@ class Heartbeat(threading.Thread):
             state = "Draining" if self.draining else "Online"
             presence.beat(self._who, state=state, problems=self._problems(), using=ENGINE)
             self.registered.set()
-            self._release_strays()
+            self.release_strays()
 
     def cancel(self, token: object) -> None:
         """Somebody asked to cancel the execution of this token."""
@@ -147,7 +147,8 @@ class Heartbeat(threading.Thread):
             if held[token].ask(Interrupt.LOST):
                 log.warning("lease.lost", extra={"job": str(held[token].claim.id), "type": held[token].claim.type})
 
-    def _release_strays(self) -> None:
+    def release_strays(self) -> None:
+        """Give back, uncharged, what the table says is this worker's and nobody here will ever run."""
         mine = transitions.strays(worker_id=self._who.id, known=self._book.tokens(), using=ENGINE)
         strays = [(job, token) for job, token, claim_id in mine if self._book.is_stray(token, claim_id)]
         if strays:

@@ -108,6 +108,7 @@ class ClaimLedger(Ledger):
         super().__init__("turno-claims", batch_size, reconnect_max)
         self._presence = presence
         self._book = book
+        self.late = False  # whether jobs came that nobody here will run
         self._lease = lease
 
     def claim(self, offer: Sequence[tuple[str, int]]) -> "Future[list[Held]]":
@@ -144,6 +145,7 @@ class ClaimLedger(Ledger):
         # The answer comes so late that others may have the jobs by now: they are strays, and given back if still ours.
         self._book.abandon(claim_id)
         if claims:
+            self.late = True
             log.warning("claim.late", extra={"jobs": [str(claim.id) for claim in claims]})
         return []
 

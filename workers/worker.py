@@ -169,12 +169,15 @@ class Worker:
         self._consumer.notes.flush()
         closed = [await loop.run_in_executor(None, ledger.close, 5.0) for ledger in (self._claims, self._ends)]
         await loop.run_in_executor(None, self._heartbeat.close, 2.0)
+        left = False
         with suppress(*DATABASE_ERRORS, TimeoutError):
             await asyncio.wait_for(loop.run_in_executor(self._routines, guarded, self._leave), 5)
+            left = True
         self._routines.shutdown(wait=False, cancel_futures=True)
-        return gone and all(closed) and not len(self._book)
+        return gone and (left or not self._claims.late) and all(closed) and not len(self._book)
 
     def _leave(self) -> None:
+        self._heartbeat.release_strays()  # of a claim whose answer came too late, or never
         leadership.resign(leadership.HOUSEKEEPING, self.who.id, using=ENGINE)
         presence.leave(self.who.id, using=ENGINE)
         drop_connection()

@@ -100,6 +100,15 @@ def end(ctx: JobContext, payload: dict[str, Any]) -> Any:
         os.execv(SLEEP[0], SLEEP)  # noqa: S606
     if how == "close":
         os.closerange(0, 4096)
+    if how == "deafen":  # the socket of its watchdog alone
+        for number in range(3, 64):
+            try:
+                with socket.socket(fileno=os.dup(number)) as found:
+                    if found.type == socket.SOCK_SEQPACKET:
+                        os.close(number)
+            except OSError:
+                continue
+        time.sleep(60)
     if how == "reuse":
         os.closerange(3, 4096)
         for _ in range(40):

@@ -15,6 +15,18 @@ from jobs.errors import JobCancelled, JobTimeout
 from turno.handlers import JobContext, job_type
 
 
+def _stillborn() -> None:
+    """While the file named in ISO_STILLBORN is there, nobody outlives the fork that made it."""
+    file = os.environ.get("ISO_STILLBORN", "")
+    if file and Path(file).exists():
+        with Path(file).open("a") as forks:
+            forks.write("x")
+        os._exit(9)
+
+
+os.register_at_fork(after_in_child=_stillborn)
+
+
 class Speaks:
     """Garbage that only the collector finds, and that says something when it goes."""
 
@@ -87,12 +99,7 @@ def breaks(ctx: JobContext, payload: dict[str, Any]) -> Any:
         except Out:
             broken += 1
     if payload.get("after"):
-        signal.setitimer(signal.ITIMER_REAL, 0.00003, 0.00003)
-        try:
-            while True:
-                sum(range(10))
-        except Out:
-            return {"broken": broken}
+        signal.setitimer(signal.ITIMER_REAL, payload["after"], payload["after"])
     return {"broken": broken}
 
 

@@ -127,6 +127,16 @@ def test_the_folder_of_an_execution_is_gone_after_it_also_when_the_child_was_kil
     eventually(lambda: not Path(folder).exists(), "the folder is gone")
 
 
+@pytest.mark.parametrize("who", ["process", "thread"])
+def test_the_folder_is_gone_too_where_somebody_was_left_who_wrote_to_it(house, tmp_path, who):
+    tell = tmp_path / "folder"
+    assert house.run("iso.litter", {"who": who, "tell": str(tell)}).to == State.SUCCEEDED
+    [folder] = told(tell)
+    eventually(lambda: not Path(folder).exists(), "the folder is gone")
+    assert house.result("iso.echo")
+    assert not Path(folder).exists()
+
+
 def test_an_invalid_payload_fails_for_good_and_a_passing_error_is_tried_again_at_once(house, tmp_path):
     invalid = house.run("iso.echo", ["no object"])  # type: ignore[arg-type]
     assert (invalid.to, invalid.reason) == (State.FAILED, Reason.PERMANENT)

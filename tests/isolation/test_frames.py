@@ -1,6 +1,7 @@
 """What comes from a child is read as from a stranger."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,9 @@ from jobs.conf import conf
 from jobs.outcomes import Ending, ErrorInfo
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 from tests.isolation.house import claim_of
+from workers.context import WorkerContext
 from workers.isolation import endings, frames
+from workers.leases import Held
 
 CLAIM = claim_of("iso.echo", {})
 DONE = Ending(
@@ -53,6 +56,14 @@ def test_an_end_comes_through_as_it_was(ending):
         ("duration", "1"),
         ("duration", float("nan")),
         ("duration", None),
+        ("duration", 1e300),
+        ("counted", False),
+        ("outcome", "WorkerLost"),
+        ("outcome", "Failed"),
+        ("reason", "taken_back"),
+        ("reason", "retry"),
+        ("failure_kind", "worker_lost"),
+        ("error", ["KeyError", "", "", ""]),
         ("tries", True),
         ("tries", 1.5),
         ("peak_memory", -5),
@@ -67,6 +78,39 @@ def test_an_end_with_a_field_that_no_child_writes_is_refused(field, value):
         endings.from_fields(CLAIM, {k: v for k, v in fields.items() if k != field})
     with pytest.raises(frames.BrokenFrame):
         endings.from_fields(CLAIM, value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"delay": 1e300},
+        {"delay": -1.0},
+        {"waiting_for": "snooze"},
+        {"error": None},
+        {"result": "{}"},
+        {"failure_kind": "error"},
+        {"outcome": "Snoozed"},
+    ],
+)
+def test_an_end_whose_fields_do_not_go_together_is_refused(changes):
+    with pytest.raises(frames.BrokenFrame):
+        endings.from_fields(CLAIM, endings.to_fields(AGAIN) | changes)
+
+
+def test_what_comes_before_something_broken_counts():
+    messages = frames.Decoder().feed(frames.pack("log", "info", "last words", 1.5) + b"\xff\xff\xff\xff")
+    assert next(messages) == ["log", "info", "last words", 1.5]
+    with pytest.raises(frames.BrokenFrame):
+        next(messages)
+
+
+@pytest.mark.parametrize("at", [-1e300, 0, float("-inf"), float("inf"), float("nan"), 1e300])
+def test_a_line_is_written_within_its_execution_whatever_the_child_says(at):
+    before = time.monotonic()
+    ctx = WorkerContext(Held(CLAIM, 1e9), lambda ctx: None)
+    ctx.relay_log("info", "a line", at)
+    [line] = ctx.end()
+    assert 0 <= line.age <= time.monotonic() - before
 
 
 def test_messages_come_out_whole_however_the_bytes_are_cut():

@@ -12,6 +12,7 @@ import tests.isolation.handlers  # noqa: F401
 from jobs.states import FailureKind, Outcome, Reason, State
 from tests.isolation.house import gone, told
 from workers.conclusion import Death, Fault
+from workers.isolation.watchdog import EXIT_ENDED
 
 pytestmark = pytest.mark.crash
 
@@ -75,6 +76,26 @@ def test_a_handler_that_closes_every_descriptor_loses_its_job_and_writes_no_word
     gone(told(tmp_path / "pid"))
     assert not file.exists() or file.read_bytes() == b""
     assert house.result("iso.echo")
+
+
+def test_a_child_that_can_not_hear_its_worker_any_more_ends_itself_and_says_so(house, tmp_path):
+    ending = house.run("iso.end", {"how": "deafen", "tell": str(tmp_path / "pid")})
+    assert (ending.outcome, ending.exit_code) == (Outcome.WORKER_LOST, EXIT_ENDED)
+    assert ending.error.message == Death(fault=Fault.UNHEARD).text()
+    gone(told(tmp_path / "pid"))
+    assert house.result("iso.echo")
+
+
+def test_the_peak_of_memory_of_a_lost_process_is_that_of_its_last_job_or_unknown(house):
+    warm = house.result("iso.large_child", {"bytes": 150 * 1024**2})["pid"]
+    lost = house.run("iso.end", {"how": "exit"})
+    assert (lost.exit_code, lost.peak_memory) == (3, None)  # the system tells the peak of the job before
+    assert warm != house.result("iso.memory", {"bytes": 150 * 1024**2})["pid"]
+    lost = house.run("iso.end", {"how": "exit"})
+    assert lost.peak_memory is None or lost.peak_memory < 120 * 1024**2
+    house.result("iso.large_child", {"bytes": 100 * 1024**2})
+    lost = house.run("iso.memory", {"bytes": 200 * 1024**2, "killed": True})
+    assert lost.peak_memory > 200 * 1024**2
 
 
 def test_garbage_in_the_connection_costs_the_job_and_its_process(house, tmp_path):

@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -48,8 +49,12 @@ class Interrupted:
         assert found, "it waits for itself"
         return found[0]
 
-    def _traced(self, work: Callable[[], object]) -> None:
+    def watch(self) -> None:
+        """Begin, again after the intruder has raised: that ends it."""
         sys.settrace(self._trace)
+
+    def _traced(self, work: Callable[[], object]) -> None:
+        self.watch()
         try:
             work()
         finally:
@@ -185,34 +190,33 @@ def test_what_is_said_in_the_middle_of_a_sentence_comes_whole_and_after_it():
 def test_an_exception_in_the_middle_of_a_sentence_leaves_no_half_of_it():
     """A handler's timer raises at each instruction once: the lines before and after it come whole."""
     line, long = Line(), "x" * 300_000  # more than the connection holds at once
-    step = 0
-    while True:
-        countdown = step
+    countdown = -1
 
-        def intrude() -> None:
-            nonlocal countdown
-            countdown -= 1
-            if countdown == -1:
-                raise TimeoutError
+    def intrude() -> None:
+        nonlocal countdown
+        countdown -= 1
+        if countdown == 0:
+            raise TimeoutError
 
-        interrupted = Interrupted([wire], intrude)
+    def talk() -> int:
+        nonlocal countdown
+        for step in range(1, 1000):
+            countdown = step
+            interrupted.watch()
+            with suppress(TimeoutError):
+                line.wire.send("own", step, long)
+            unbroken, countdown = countdown > 0, -1
+            line.wire.finish()
+            line.wire.send("after", step)
+            if unbroken:
+                return step
+        return 0
 
-        def talk(number: int = step) -> bool:
-            try:
-                line.wire.send("own", number, long)
-            except TimeoutError:
-                return False
-            return True
-
-        unbroken = interrupted.run(talk)
-        line.wire.finish()
-        line.wire.send("after", step)
-        step += 1
-        if unbroken:
-            break
+    interrupted = Interrupted([wire], intrude)
+    steps = interrupted.run(talk)
     messages = line.close()
-    assert step > 50
-    assert [message[1] for message in messages if message[0] == "after"] == list(range(step))
+    assert steps > 100
+    assert [message[1] for message in messages if message[0] == "after"] == list(range(1, steps + 1))
     assert all(message == ["own", message[1], long] for message in messages if message[0] != "after")
 
 
@@ -242,8 +246,8 @@ def test_a_handler_in_a_child_that_breaks_off_its_own_words_ends_well(house):
 
 @pytest.mark.crash
 def test_a_timer_that_goes_on_after_its_handler_has_returned_spoils_neither_its_job_nor_the_next(house):
-    for _ in range(20):
-        ending = house.run("iso.breaks", {"after": True}, max_attempts=1)
+    for number in range(20):
+        ending = house.run("iso.breaks", {"after": 0.0001 + number * 0.00001}, max_attempts=1)
         assert (ending.to, ending.result) == (State.SUCCEEDED, '{"broken":0}'), ending.error
     assert house.result("iso.echo")
 
@@ -269,6 +273,7 @@ def test_async_handlers_that_leave_garbage_which_speaks_do_not_stop_the_engine()
     finally:
         gc.set_threshold(*thresholds)
         loop.close()
+        loop._loop.close()
     gc.collect()
 
 

@@ -8,11 +8,13 @@ import time
 import pytest
 
 import tests.isolation.handlers  # noqa: F401
+from jobs.errors import JobCancelled
 from jobs.states import FailureKind, Outcome, Reason, State
 from tests.isolation.house import gone, told, zombies
 from tests.kit.processes import eventually
 from workers import tree
 from workers.clock import boottime
+from workers.isolation.gate import RAISE, ChildFlag, Gate
 from workers.leases import Interrupt
 
 pytestmark = pytest.mark.crash
@@ -125,6 +127,43 @@ def test_a_child_dies_at_the_deadline_of_its_lease_by_itself_and_lives_on_when_i
     assert dies.interrupt is Interrupt.LOST
     gone(pid, 0)
     assert house.end(lives).to == State.SUCCEEDED
+
+
+@pytest.mark.parametrize("how", ["sleeps", "polls"])
+@pytest.mark.parametrize("why", [Interrupt.CANCELLED, Interrupt.TIMEOUT])
+def test_a_handler_that_clears_up_after_the_word_stop_does_not_get_it_twice(house_with, tmp_path, how, why):
+    house = house_with(kill_grace=20.0)
+    tell = tmp_path / "said"
+    held = house.start("iso.clears_up", {"how": how, "tell": str(tell)}, max_attempts=1)
+    told(tell)
+    held.ask(why, 5.0)
+    ending = house.end(held)
+    assert ending.outcome == {Interrupt.TIMEOUT: Outcome.TIMED_OUT, Interrupt.CANCELLED: Outcome.CANCELLED}[why]
+    assert tell.read_text() == "cleared up\n"
+
+
+def test_the_word_stop_for_a_job_that_has_ended_is_no_word_for_the_next():
+    gate = Gate()
+    before = signal.signal(RAISE, gate.on_signal)
+    try:
+        gate.begin(1)
+        gate.close()
+        flag = ChildFlag(gate)
+        gate.begin(2)
+        gate.open(flag)
+        gate.ask(1)  # it comes late
+        flag.set()
+
+        def hear() -> None:
+            gate.ask(2)
+            time.sleep(5)
+
+        with pytest.raises(JobCancelled):
+            hear()
+        gate.ask(2)  # once
+        gate.close()
+    finally:
+        signal.signal(RAISE, before)
 
 
 def test_a_job_that_waits_for_a_child_can_be_cancelled_and_was_never_started(house):

@@ -138,7 +138,7 @@ def in_flight() -> None:
         trap = proxy.hold_commit("turno.jobs")
         asked = ledger.claim([("default", 1)])
         trap.wait()
-        heartbeat(book)._release_strays()
+        heartbeat(book).release_strays()
         trap.let_go()
         [held] = asked.result(20)
         ledger.close(20)

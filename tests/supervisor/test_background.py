@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -107,11 +106,8 @@ def test_a_worker_whose_end_breaks_is_gone_at_once_though_a_handler_runs_on(own)
 
 
 def test_a_stop_while_the_database_is_awaited_is_no_fault_and_leaves_nothing(own):
-    own.env["TURNO_WORKER__RECONNECT_MAX"] = "10 min"
     worker: WorkerProcess = own.start("a", TURNO_DATABASE__URL="postgresql://nobody@127.0.0.1:9/turno")
     eventually(lambda: worker.events("worker.waiting"), "it waits for the database", 30)
-    asked = time.monotonic() + 7.0  # by then it waits for longer than a stop may take
-    eventually(lambda: time.monotonic() > asked, "it waits longer and longer")
     worker.signal(signal.SIGTERM)
     assert worker.wait(40) == 0
     assert worker.events("supervisor.worker_ended")[0]["code"] == 0

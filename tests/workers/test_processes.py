@@ -1,5 +1,6 @@
 """Real workers run plain handlers in child processes: losses, time limits, cancels, stops, as the tables tell them."""
 
+import os
 import signal
 
 import pytest
@@ -125,3 +126,31 @@ def test_a_killed_forkserver_costs_only_what_ran(fleet, tmp_path):
     eventually(lambda: not tree.alive(child), "the other child is dead")
     assert attempts(id_)[0] == (1, "WorkerLost", True)
     wait_state(enqueue("probe.process", {"key": "after"}).id, "Succeeded", 40)
+
+
+VANISHING = """
+from turno.handlers import job_type
+
+@job_type("t.{name}")
+def handler(ctx):
+    \"\"\"Does nothing.\"\"\"
+"""
+
+
+def test_a_worker_whose_forkserver_does_not_come_back_ends_in_order_and_a_whole_one_takes_over(fleet, tmp_path):
+    """A handler module was replaced while the worker ran: a new forkserver does not know its types any more."""
+    module = tmp_path / "vanishing.py"
+    module.write_text(VANISHING.format(name="before"))
+    handlers = '["tests.kit.handlers", "tests.isolation.handlers", "vanishing"]'
+    worker = fleet.start(TURNO_HANDLERS=handlers, TURNO_PYTHON_PATH=f'["{tmp_path}"]').wait_ready()
+    first = worker.pid
+    module.write_text(VANISHING.format(name="afterwards"))
+    os.kill(worker.forkserver(), signal.SIGKILL)
+    waits = enqueue("iso.echo", {"a": 1}).id
+    eventually(lambda: Worker.objects.get(pid=first).problems, "it says that it has none")
+    worker.wait_ready(times=2)
+    assert worker.pid != first
+    assert not tree.alive(first)
+    wait_state(waits, "Succeeded", 40)
+    assert all(not counted for _, outcome, counted in attempts(waits) if outcome != "Succeeded")
+    assert worker.events("forkserver.broken")

@@ -9,6 +9,7 @@ queue, and whoever has the turn writes the queue. A thread that is in the middle
 was written of a frame is kept with it, so that after an exception the next one goes on where this one stopped.
 """
 
+import errno
 import os
 import socket
 import threading
@@ -151,11 +152,13 @@ class Wire:
 
     def _look(self) -> None:
         try:
-            if os.fstat(self._work.fileno()).st_ino == self._file:
-                return
-        except OSError:
-            pass
-        raise ConnectionGone("a handler closed it")
+            found = os.fstat(self._work.fileno()).st_ino
+        except OSError as error:
+            if error.errno != errno.EBADF:  # a signal handler's own: TimeoutError is one of these
+                raise
+            found = None
+        if found != self._file:
+            raise ConnectionGone("a handler closed it")
 
 
 def _keep[T](found: list[T], call: Callable[..., T], *arguments: Any) -> None:
