@@ -8,6 +8,7 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from jobs import access
+from jobs.api.app import api
 from jobs.registry import catalogue
 from tests.api.client import KEY
 
@@ -33,6 +34,7 @@ def document(clean_tables, monkeypatch):
     ours = {name: type_ for name, type_ in catalogue._types.items() if type_.module.startswith("turno.")}
     assert ours
     monkeypatch.setattr(catalogue, "_types", ours)
+    monkeypatch.setattr(api, "_documents", {})
     return schemathesis.openapi.from_wsgi("/openapi/v1.json", get_wsgi_application(), headers=HEADERS)
 
 

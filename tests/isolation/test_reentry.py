@@ -32,16 +32,20 @@ LINES = 1000
 
 
 class Interrupted:
-    """Runs something, and between any two of its instructions in some modules `intruder`, as the collector and signals
-    may. In a thread that is given up after a while: what waits for itself waits for ever."""
+    """Runs something, and between its instructions in some modules `intruder`, as the collector and signals may.
+
+    In a thread that is given up after a while: what waits for itself waits for ever.
+    """
 
     def __init__(self, modules: list[Any], intruder: Callable[[], object]) -> None:
         self._files = {module.__file__ for module in modules}
         self._intruder = intruder
         self._inside = False
+        self._only: int | None = None
         self.steps = 0
 
     def run[T](self, work: Callable[[], T]) -> T:
+        """Interrupt at every instruction."""
         found: list[T] = []
         thread = threading.Thread(target=self._traced, args=(lambda: found.append(work()),), daemon=True)
         thread.start()
@@ -49,12 +53,26 @@ class Interrupted:
         assert found, "it waits for itself"
         return found[0]
 
-    def watch(self) -> None:
-        """Begin, again after the intruder has raised: that ends it."""
-        sys.settrace(self._trace)
+    def each(self, work: Callable[[int], object], after: Callable[[int], object]) -> int:
+        """Interrupt `work` at its first instruction, the next time at its second, and so on to its last; then `after`,
+        uninterrupted. How often."""
+
+        def all_() -> int:
+            for number in range(10_000):
+                self.steps, self._only = 0, number
+                sys.settrace(self._trace)  # (an intruder that raises ends it)
+                with suppress(TimeoutError):
+                    work(number)
+                done, self._only = self.steps <= number, -1
+                after(number)
+                if done:
+                    return number + 1
+            raise AssertionError("it has no end")
+
+        return self.run(all_)
 
     def _traced(self, work: Callable[[], object]) -> None:
-        self.watch()
+        sys.settrace(self._trace)
         try:
             work()
         finally:
@@ -64,10 +82,10 @@ class Interrupted:
         if frame.f_code.co_filename not in self._files:
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and not self._inside:
+        self.steps += event == "opcode"
+        if event == "opcode" and not self._inside and self._only in (None, self.steps - 1):
             self._inside = True
             try:
-                self.steps += 1
                 self._intruder()
             finally:
                 self._inside = False
@@ -97,6 +115,8 @@ def test_a_line_in_the_middle_of_any_step_of_the_engine_neither_stops_it_nor_is_
         lines.append(f"line {len(lines)}")
         ctx.log(lines[-1])
         ctx.report_progress(len(lines) % 100, lines[-1])
+        if len(lines) < 200:
+            ctx_of(said.dirty).log("another's")
 
     def flush_and_end() -> tuple[LogLine, ...]:
         for _ in range(5):
@@ -108,16 +128,17 @@ def test_a_line_in_the_middle_of_any_step_of_the_engine_neither_stops_it_nor_is_
     ledger.lines += interrupted.run(flush_and_end)
     assert interrupted.steps > 200
     ledger.lines += ctx._take_lines()  # what was said after the end
-    kept = conf().limits.log_lines
-    assert [line.number for line in ledger.lines] == list(range(1, len(ledger.lines) + 1))
-    assert len(ledger.lines) == min(len(lines) + 5, kept + 1)
+    own = [line for line in ledger.lines if line.message != "another's"]
+    assert len(own) < len(ledger.lines)
+    assert [line.number for line in own] == list(range(1, len(own) + 1))
+    assert len(own) == min(len(lines) + 5, conf().limits.log_lines + 1)
 
 
 def test_the_engine_does_not_wait_for_the_end_of_an_execution():
     ctx = ctx_of()
     ctx.log("a line")
     with ctx._taking:
-        ctx.hand_over(lambda note: pytest.fail("it was taken twice"))
+        Interrupted([], lambda: None).run(lambda: ctx.hand_over(lambda note: pytest.fail("it was taken twice")))
     assert [line.message for line in ctx.end()] == ["a line"]
 
 
@@ -168,56 +189,43 @@ class Line:
         return self.messages
 
 
-def test_what_is_said_in_the_middle_of_a_sentence_comes_whole_and_after_it():
+LONG = "x" * 300_000  # more than the connection holds at once
+
+
+def test_what_is_said_in_the_middle_of_a_sentence_comes_whole_and_beside_it():
     line, said = Line(), []
 
     def intrude() -> None:
         said.append(len(said))
         line.wire.send("intruder", said[-1])
 
-    def talk() -> bool:
-        for number in range(20):
-            line.wire.send("own", number)
-        return True
-
-    assert Interrupted([wire], intrude).run(talk)
+    interrupted = Interrupted([wire], intrude)
+    runs = interrupted.each(lambda n: line.wire.send("own", n, LONG), lambda n: line.wire.send("after", n))
     messages = line.close()
-    assert [number for word, number in messages if word == "own"] == list(range(20))
-    assert sorted(number for word, number in messages if word == "intruder") == said
-    assert len(said) > 500
+    assert runs > 100
+    assert [message for message in messages if message[0] == "own"] == [["own", n, LONG] for n in range(runs)]
+    assert [message[1] for message in messages if message[0] == "intruder"] == said
+    assert len(said) == runs - 1
+    assert [message[0] for message in messages].index("after") == 2  # nothing waits for the next sentence
 
 
-def test_an_exception_in_the_middle_of_a_sentence_leaves_no_half_of_it():
-    """A handler's timer raises at each instruction once: the lines before and after it come whole."""
-    line, long = Line(), "x" * 300_000  # more than the connection holds at once
-    countdown = -1
+def test_an_exception_in_the_middle_of_a_sentence_leaves_no_half_of_it_and_says_it_once():
+    """A handler's timer raises, at each instruction once: the lines before and after it come whole."""
+    line = Line()
 
     def intrude() -> None:
-        nonlocal countdown
-        countdown -= 1
-        if countdown == 0:
-            raise TimeoutError
+        raise TimeoutError
 
-    def talk() -> int:
-        nonlocal countdown
-        for step in range(1, 1000):
-            countdown = step
-            interrupted.watch()
-            with suppress(TimeoutError):
-                line.wire.send("own", step, long)
-            unbroken, countdown = countdown > 0, -1
-            line.wire.finish()
-            line.wire.send("after", step)
-            if unbroken:
-                return step
-        return 0
+    def go_on(number: int) -> None:
+        line.wire.finish()
+        line.wire.send("after", number)
 
-    interrupted = Interrupted([wire], intrude)
-    steps = interrupted.run(talk)
+    runs = Interrupted([wire], intrude).each(lambda n: line.wire.send("own", n, LONG), go_on)
     messages = line.close()
-    assert steps > 100
-    assert [message[1] for message in messages if message[0] == "after"] == list(range(1, steps + 1))
-    assert all(message == ["own", message[1], long] for message in messages if message[0] != "after")
+    own = [message for message in messages if message[0] == "own"]
+    assert runs > 100
+    assert [message[1] for message in messages if message[0] == "after"] == list(range(runs))
+    assert own == [["own", n, LONG] for n in sorted({message[1] for message in own})]
 
 
 @pytest.mark.crash

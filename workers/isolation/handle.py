@@ -38,7 +38,7 @@ class Owner(Protocol):
         """It has nothing to do."""
 
     def begun(self) -> None:
-        """A child has said something of its job: children begin."""
+        """A child has begun with a job, or ended one: children live."""
 
     def ended(self, execution: Execution, ending: Ending) -> None:
         """An execution is over, and nothing of it runs."""
@@ -73,6 +73,7 @@ class Child:
         self._control.setblocking(False)
         self._decoder = frames.Decoder()
         self._unsent = b""
+        self._begun = False  # it has said something of a job
         self._unread = False  # it died without having taken the job
         self._since = 0.0
         self._ending: Ending | None = None
@@ -226,7 +227,9 @@ class Child:
         execution = self.execution
         if execution is None or self._ending is not None:
             return
-        self._owner.begun()
+        if not self._begun or word == "end":
+            self._begun = True
+            self._owner.begun()
         if word == "try":
             execution.tries = min(int(said[0]), 1_000_000)
         elif word == "progress":

@@ -156,7 +156,7 @@ class ProcessPool(threading.Thread):
         self._pump()
 
     def begun(self) -> None:
-        """A child has said something of its job: children begin."""
+        """A child has begun with a job, or ended one: children live."""
         self._supply.satisfy()
 
     def ended(self, execution: Execution, ending: Ending) -> None:
