@@ -1,7 +1,14 @@
 import pytest
+from django.utils import translation
 
 from jobs.conf import conf
 from tests.isolation.house import House
+
+
+@pytest.fixture(autouse=True)
+def language():
+    """The default one, as in the pool's thread: a test before this one may have left another in this thread."""
+    translation.deactivate()
 
 
 @pytest.fixture

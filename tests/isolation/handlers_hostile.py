@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from jobs.errors import JobCancelled, JobTimeout
@@ -101,6 +102,31 @@ def breaks(ctx: JobContext, payload: dict[str, Any]) -> Any:
     if payload.get("after"):
         signal.setitimer(signal.ITIMER_REAL, payload["after"], payload["after"])
     return {"broken": broken}
+
+
+@job_type("iso.raises_after")
+def raises_after(ctx: JobContext, payload: dict[str, Any]) -> Any:
+    """Returns, and raises at an instruction of who called it: as its signal handler can, as long as that is there."""
+    left = payload["at"]
+
+    def mine(*_: object) -> None:
+        """Its signal handler."""
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal left
+        frame.f_trace_opcodes = True
+        left -= event == "opcode"
+        if left < 0 and signal.getsignal(signal.SIGALRM) is mine:
+            raise Out
+        return trace
+
+    signal.signal(signal.SIGALRM, mine)
+    caller = sys._getframe().f_back
+    while caller is not None:
+        caller.f_trace, caller.f_trace_opcodes = trace, True
+        caller = caller.f_back
+    sys.settrace(trace)
+    return {}
 
 
 @job_type("iso.copy")

@@ -260,6 +260,15 @@ def test_a_timer_that_goes_on_after_its_handler_has_returned_spoils_neither_its_
     assert house.result("iso.echo")
 
 
+@pytest.mark.crash
+def test_what_a_signal_handler_raises_after_its_handler_has_returned_takes_nothing_from_its_job(house):
+    pids = {house.result("iso.echo")["pid"]}
+    for at in range(60):
+        ending = house.run("iso.raises_after", {"at": at}, max_attempts=1)
+        assert (ending.to, ending.result) == (State.SUCCEEDED, "{}"), (at, ending.error)
+    assert pids == {house.result("iso.echo")["pid"]}
+
+
 def test_async_handlers_that_leave_garbage_which_speaks_do_not_stop_the_engine():
     ledger, ended = Ledger(), threading.Semaphore(0)
     said = Notes(ledger)  # type: ignore[arg-type]

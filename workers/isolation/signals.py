@@ -5,7 +5,6 @@ import importlib
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from workers.isolation.looks import Look, look
@@ -24,6 +23,7 @@ class Signals:
         self._seen = look().signals
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._faults = faulthandler.is_enabled()
+        self._registrable = _registrable()
 
     def quiet(self) -> None:
         """A handler has ended: nothing that it set up breaks into what follows, be it by a signal or by raising."""
@@ -47,7 +47,7 @@ class Signals:
         system sees this process now. Where a handler is ours it sees no difference, so those are set in any case."""
         self.quiet()
         signal.set_wakeup_fd(-1)
-        for number in _registrable():
+        for number in self._registrable:
             faulthandler.unregister(number)
         for number, handler in self._handlers.items():
             if callable(handler):
@@ -80,7 +80,6 @@ def _set(number: int, handler: Any) -> None:
     signal.signal(number, handler)
 
 
-@cache
 def _registrable() -> tuple[int, ...]:
     """The signals that `faulthandler.register` takes."""
     found = []
