@@ -12,6 +12,7 @@ import tests.isolation.handlers  # noqa: F401
 from jobs.states import FailureKind, Outcome, Reason, State
 from tests.isolation.house import gone, told
 from workers.conclusion import Death, Fault
+from workers.isolation.looks import look
 from workers.isolation.watchdog import EXIT_ENDED
 
 pytestmark = pytest.mark.crash
@@ -87,15 +88,17 @@ def test_a_child_that_can_not_hear_its_worker_any_more_ends_itself_and_says_so(h
 
 
 def test_the_peak_of_memory_of_a_lost_process_is_that_of_its_last_job_or_unknown(house):
-    warm = house.result("iso.large_child", {"bytes": 150 * 1024**2})["pid"]
+    mb = 1024**2
+    own = look().memory  # a child begins with what this process has
+    warm = house.result("iso.large_child", {"bytes": own + 150 * mb})["pid"]
     lost = house.run("iso.end", {"how": "exit"})
     assert (lost.exit_code, lost.peak_memory) == (3, None)  # the system tells the peak of the job before
-    assert warm != house.result("iso.memory", {"bytes": 150 * 1024**2})["pid"]
+    assert warm != house.result("iso.memory", {"bytes": 150 * mb})["pid"]
     lost = house.run("iso.end", {"how": "exit"})
-    assert lost.peak_memory is None or lost.peak_memory < 120 * 1024**2
-    house.result("iso.large_child", {"bytes": 100 * 1024**2})
-    lost = house.run("iso.memory", {"bytes": 200 * 1024**2, "killed": True})
-    assert lost.peak_memory > 200 * 1024**2
+    assert lost.peak_memory is None or lost.peak_memory < own + 120 * mb
+    house.result("iso.large_child", {"bytes": own + 100 * mb})
+    lost = house.run("iso.memory", {"bytes": 200 * mb, "killed": True})
+    assert lost.peak_memory > 200 * mb
 
 
 def test_garbage_in_the_connection_costs_the_job_and_its_process(house, tmp_path):
