@@ -99,6 +99,7 @@ def test_loading_again_imports_nothing_again_and_says_the_same(modules):
 FATAL = "import os\nos._exit(3)\n"
 
 
+@pytest.mark.crash
 def test_a_guarded_load_imports_only_what_came_through_a_throw_away_process(modules, caplog):
     with overridden(handlers=modules(lt_fatal=FATAL, lt_whole=GOOD)):
         (problem,) = catalogue.load(guarded=True)
@@ -109,6 +110,7 @@ def test_a_guarded_load_imports_only_what_came_through_a_throw_away_process(modu
     assert "handler module lt_fatal can't be imported: the import ended the process (exit code 3)" in caplog.text
 
 
+@pytest.mark.crash
 def test_what_was_found_broken_is_never_imported_by_a_later_load(modules):
     with overridden(handlers=modules(lt_fatal=FATAL)):
         first = catalogue.load(guarded=True)
@@ -138,6 +140,7 @@ def test_where_no_process_can_be_started_the_log_says_so_and_the_modules_are_imp
     assert "can't be tried in a process of their own: no more processes" in caplog.text
 
 
+@pytest.mark.crash
 def test_a_long_import_is_named_in_the_log_while_it_is_waited_for(modules, monkeypatch, caplog):
     monkeypatch.setattr(tryout, "SAY_AFTER", 0.1)
     endless = "import time\nwhile True:\n    time.sleep(1)\n"

@@ -187,6 +187,8 @@ while not os.path.exists(sys.argv[1] + "/stop"):
 print(free, looks)
 """
 
+pytestmark = pytest.mark.crash
+
 
 def test_files_are_removed_when_they_are_old_and_nobody_holds_them_whoever_knows_their_workers(run_dir, processes):
     """A worker of another database that shares the folder may need a young one as its proof."""
