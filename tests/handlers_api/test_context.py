@@ -276,3 +276,14 @@ def test_a_callback_of_the_flag_is_called_once_also_when_it_comes_late():
     flag.when_set(lambda: calls.append("late"))
     assert calls == ["early", "late"]
     assert isinstance(flag.error, JobCancelled)
+
+
+def test_the_logger_waits_for_nobody_who_writes_by_it_too(ctx):
+    """Who holds a lock of `logging`, and is broken into by a destructor that writes, would wait for the other way."""
+    [handler] = ctx.logger.handlers
+    with handler.lock:
+        writer = threading.Thread(target=ctx.logger.info, args=("a line",), daemon=True)
+        writer.start()
+        writer.join(20)
+        assert not writer.is_alive()
+    assert ctx.logs == [("info", "a line")]
