@@ -1,4 +1,6 @@
-"""Text as the database can keep it: no NUL, no lone surrogate, no longer than its limit."""
+"""Text as the database can keep it: no NUL, no lone surrogate, no longer than its limit; and words for numbers."""
+
+import signal
 
 CUT = "…"
 
@@ -20,3 +22,11 @@ def clean(value: object, limit: int, *, one_line: bool = False) -> str:
 def first_line(error: object) -> str:
     """The first line of an error's text: PostgreSQL's further ones are details and hints."""
     return str(error).split("\n", 1)[0]
+
+
+def signal_name(number: int) -> str | None:
+    """The name of a signal, such as SIGKILL; None for one that has none (the real-time ones)."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return None

@@ -6,7 +6,6 @@ fork server, the web process) imports only what came through.
 
 import json
 import logging
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from django.db import connections
 
 from jobs.loading import TRACE_LENGTH, LoadProblem
 from jobs.speech import _
-from jobs.text import clean
+from jobs.text import clean, signal_name
 from jobs.tryout_child import EXIT_CLOSED, closed_descriptors
 from jobs.tryout_process import Trial
 
@@ -131,7 +130,9 @@ class _Round:
             return closed_descriptors()
         if code >= 0:
             return _("the import ended the process (exit code {code})").format(code=code)
-        return _("the import was killed by signal {number} ({name})").format(number=-code, name=_signal_name(-code))
+        return _("the import was killed by signal {number} ({name})").format(
+            number=-code, name=signal_name(-code) or "?"
+        )
 
 
 def _read(line: bytes) -> dict[str, Any]:
@@ -140,13 +141,6 @@ def _read(line: bytes) -> dict[str, Any]:
     except ValueError:  # a module wrote where it should not
         return {}
     return said if isinstance(said, dict) else {}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return "?"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ Decided here by the worker, written under the fence by `settle`, which alone kno
 
 import signal
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from random import Random
@@ -27,7 +27,7 @@ from jobs.errors import (
 from jobs.outcomes import Claim, Ending, ErrorInfo
 from jobs.retry import Retry, RetryPolicy, decide
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
-from jobs.text import clean
+from jobs.text import clean, signal_name
 from jobs.transitions import lost_ending, returned
 from workers.leases import Interrupt
 
@@ -123,7 +123,7 @@ def failed(claim: Claim, error: BaseException, declared: RetryPolicy, rng: Rando
     outcome = Outcome.TIMED_OUT if timed_out else Outcome.FAILED
     if isinstance(error, (PermanentJobError, Invalid, ResultError)):
         return _dead(claim, info, outcome, Reason.PERMANENT, FailureKind.PERMANENT)
-    allowed = RetryPolicy(claim.max_attempts, declared.base, declared.factor, declared.cap, declared.jitter)
+    allowed = replace(declared, max_attempts=claim.max_attempts)
     decision = decide(allowed, claim.attempt, rng)
     if isinstance(decision, Retry) and not claim.at_most_once:
         return Ending(
@@ -184,7 +184,7 @@ class Death:
                 text = _(
                     "The process that ran the job was killed by signal %(number)d (%(name)s): maybe memory ran out."
                 )
-            return text % {"number": self.signal, "name": _signal_name(self.signal)}
+            return text % {"number": self.signal, "name": signal_name(self.signal) or f"SIG{self.signal}"}
         return _("The process that ran the job ended by itself, with exit code %(code)d.") % {
             "code": self.exit_code or 0
         }
@@ -200,13 +200,6 @@ def _fault_text(fault: Fault) -> str:
     if fault is Fault.STILLBORN:
         return _("No process could be started for the job: each one ended before it had begun.")
     return _("The process that ran the job was ended, because the process that watches it had died.")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"SIG{number}"
 
 
 def lost(claim: Claim, death: Death, declared: RetryPolicy, lost_limit: int, rng: Random) -> Ending:

@@ -119,9 +119,10 @@ class Consumer:
     def _start(self, held: Sequence[Held]) -> None:
         self._idle.clear()
         executions = [e for h in held if (e := self._prepare(h)) is not None]
-        coroutines = [e for e in executions if e.isolation == "async"]
-        processes = [e for e in executions if e.isolation == "process" and self._processes is not None]
-        threads = [e for e in executions if e not in coroutines and e not in processes]
+        coroutines, processes, threads = list[Execution](), list[Execution](), list[Execution]()
+        for execution in executions:
+            own_process = execution.isolation == "process" and self._processes is not None
+            (coroutines if execution.isolation == "async" else processes if own_process else threads).append(execution)
         if coroutines:
             self._handlers.start_all(coroutines)
         for execution in threads:  # the handlers' loop and the child processes keep their own time

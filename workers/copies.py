@@ -8,8 +8,9 @@ import os
 import sys
 import traceback
 from collections.abc import Awaitable, Generator
-from contextlib import suppress
 from typing import Any, NoReturn
+
+from workers.streams import flush_streams
 
 NO_LOOP = "A copy of a worker's process can't go on in its event loop: it was ended.\n"
 
@@ -77,8 +78,6 @@ def _code(error: SystemExit) -> int:
 
 def _end(code: int) -> NoReturn:
     try:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):
-                stream.flush()
+        flush_streams()
     finally:
         os._exit(code)

@@ -11,7 +11,6 @@ from uuid import UUID
 from jobs.ids import new_id
 from workers import protocol, tree
 
-MARKER = protocol.WORKER_VARIABLE  # in the environment of a worker, and of whatever its handlers start: the worker's id
 CAP_SYS_PTRACE = 1 << 19  # of the capabilities, as /proc tells them: in a container root often has it not
 PF_KTHREAD = 0x00200000  # of a process's flags
 
@@ -45,9 +44,9 @@ def worker_id(supervised: bool) -> UUID:
 
     From here on it stands in the environment for whatever handlers start.
     """
-    given = os.environ.get(MARKER, "")
+    given = os.environ.get(protocol.WORKER_VARIABLE, "")
     found = UUID(given) if supervised and protocol.is_worker_id(given) else new_id()
-    os.environ[MARKER] = str(found)
+    os.environ[protocol.WORKER_VARIABLE] = str(found)
     return found
 
 

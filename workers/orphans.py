@@ -1,6 +1,6 @@
 """What a dead worker left running, found by what it can't shake off, and killed.
 
-It has the worker's id in the environment of its program (`identity.MARKER`): the worker was started with it, and what
+It has the worker's id in the environment of its program (`WORKER_VARIABLE`): the worker was started with it, and what
 it forked or started has it from there. What it forked (forkserver, children, whatever they fork) also shares its lock
 file, still open and still locked: the second way to find it. Only processes of this pid namespace are looked at:
 this user's, and those of all users where this process may look into them. One that may be the worker's and can't be
@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from workers import identity, runfiles, tree
+from workers import identity, marks, runfiles, tree
+from workers.protocol import WORKER_VARIABLE
 
 PROC = Path("/proc")
 PAUSE = 0.02  # seconds between two looks
-LOOKS = 3  # at an environment that is empty
 
 
 class _Found(NamedTuple):
     pids: dict[int, str]  # and start times
+    spare: set[int]  # what must stay, as it was when these were found
     hidden: bool  # something may be the worker's, and can't be looked into
 
 
@@ -40,10 +41,10 @@ def kill_orphans(
     """
     limit = time.monotonic() + seconds
     while (found := _look(worker_id, lock_file, living, since)).pids:
-        spare = tree.family(living)
         for pid, started in found.pids.items():
-            tree.kill_below(pid, max(0.1, limit - time.monotonic()), spare, started)
-            _kill(pid, started)
+            tree.kill_below(pid, max(0.1, limit - time.monotonic()), found.spare, started)
+            with suppress(OSError):
+                tree.send(pid, signal.SIGKILL, started)
         if time.monotonic() >= limit:
             return False
         time.sleep(PAUSE)
@@ -75,7 +76,7 @@ def holds(pid: int, lock_file: Path | None) -> bool:
 
 
 def _look(worker_id: UUID, lock_file: Path | None, living: Collection[int], since: str) -> _Found:
-    marker = f"{identity.MARKER}={worker_id}".encode()
+    marker = f"{WORKER_VARIABLE}={worker_id}".encode()
     user = runfiles.owner(lock_file) if lock_file else None
     user = os.geteuid() if user is None else user
     looked_at, hidden = set[int](), set[int]()
@@ -86,7 +87,7 @@ def _look(worker_id: UUID, lock_file: Path | None, living: Collection[int], sinc
             looked_at.add(pid)
             started = identity.start_time(pid)
             try:
-                if (_is_marked(pid, marker) or holds(pid, lock_file)) and started and tree.alive(pid):
+                if (marker in marks.environment(pid) or holds(pid, lock_file)) and started and tree.alive(pid):
                     found[pid] = started
             except PermissionError:
                 if uid == user and _may_be_of(pid, started, since):
@@ -96,8 +97,8 @@ def _look(worker_id: UUID, lock_file: Path | None, living: Collection[int], sinc
             found = {pid: started for pid, started in found.items() if pid not in spare}
             hidden -= spare
         if found:
-            return _Found(found, bool(hidden))
-    return _Found({}, bool(hidden))
+            return _Found(found, spare, bool(hidden))
+    return _Found({}, set(), bool(hidden))
 
 
 def _processes(user: int) -> Iterator[tuple[int, int]]:
@@ -111,28 +112,8 @@ def _processes(user: int) -> Iterator[tuple[int, int]]:
                     yield int(name), uid
 
 
-def _is_marked(pid: int, marker: bytes) -> bool:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for _ in range(LOOKS):
-            environment = (PROC / str(pid) / "environ").read_bytes()
-            if environment or not (PROC / str(pid) / "exe").exists():  # (threads of the kernel have no program)
-                return marker in environment.split(b"\0")
-            time.sleep(PAUSE / 10)  # it is just becoming another program
-    return False
-
-
 def _may_be_of(pid: int, started: str, since: str) -> bool:
     """Whether a process that can't be looked into may be a descendant of one that started at `since`."""
     if not started:
         return True
     return tree.alive(pid) and not identity.of_the_kernel(pid) and not (since and int(started) < int(since))
-
-
-def _kill(pid: int, started: str) -> None:
-    with suppress(OSError):
-        handle = os.pidfd_open(pid)
-        try:
-            if identity.start_time(pid) == started:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-        finally:
-            os.close(handle)

@@ -197,11 +197,14 @@ def _kill(victims: list[_Process], everybody: list[_Process]) -> None:
             except OSError:
                 continue
     for victim in reversed(victims):  # what was seen last is the most likely to be there still
-        _send(victim.pid, signal.SIGKILL, victim.started)
+        send(victim.pid, signal.SIGKILL, victim.started)
 
 
-def _send(pid: int, number: signal.Signals, started: str = "") -> None:
-    """Signal exactly the process that was seen, where the system can hold on to one; whoever is gone is no error."""
+def send(pid: int, number: signal.Signals, started: str = "") -> None:
+    """Signal exactly the process of this start time, where the system can hold on to one; whoever is gone is no error.
+
+    Raises OSError when no file can be opened just now.
+    """
     try:
         if not (LINUX and started):
             os.kill(pid, number)
@@ -218,11 +221,11 @@ def _send(pid: int, number: signal.Signals, started: str = "") -> None:
 
 def _send_surely(pid: int, number: signal.Signals, started: str) -> None:
     try:
-        _send(pid, number, started)
+        send(pid, number, started)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        _send(pid, number)  # nothing can be opened to hold on to it
+        send(pid, number)  # nothing can be opened to hold on to it
 
 
 def _start_of(pid: int) -> str:

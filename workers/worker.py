@@ -18,7 +18,6 @@ from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
 from workers.consumer import Consumer
 from workers.heartbeat import Heartbeat
 from workers.isolation import ForkServer, supported
-from workers.isolation.baseline import flush_streams
 from workers.leases import Interrupt, LeaseBook
 from workers.ledger import ClaimLedger, EndLedger
 from workers.line import SupervisorLine
@@ -27,6 +26,7 @@ from workers.pulse import Pulse
 from workers.service import guarded
 from workers.slots import Slots
 from workers.startup import introduction
+from workers.streams import flush_streams
 from workers.stuck import StuckHandlers
 from workers.transports.postgres import PostgresTransport
 

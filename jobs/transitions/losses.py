@@ -6,6 +6,7 @@ own child process was lost with a job (its end goes through `settle`, as every e
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -84,7 +85,7 @@ def lost_ending(
     `signal` and `peak_memory` (bytes) are those of a child process. The worker adds its `duration`: by that an owner's
     own end is told from one that recovery wrote.
     """
-    allowed = RetryPolicy(lost.max_attempts, policy.base, policy.factor, policy.cap, policy.jitter)
+    allowed = replace(policy, max_attempts=lost.max_attempts)
     used = lost.attempts_used + 1
     decision = after_loss(allowed, used, lost.lost_count + 1, lost_limit, rng)
     to, reason, delay = State.FAILED, Reason.LOST_TOO_OFTEN, None

@@ -17,10 +17,10 @@ import os, signal, subprocess, sys, time
 from uuid import UUID
 import django
 django.setup()
-from workers import identity, runfiles
+from workers import identity, protocol, runfiles
 worker_id, folder = UUID(sys.argv[1]), sys.argv[2]
 lock = runfiles.hold(worker_id)
-os.environ[identity.MARKER] = str(worker_id)
+os.environ[protocol.WORKER_VARIABLE] = str(worker_id)
 def fork():
     return os.fork() == 0
 def program(code="import time; time.sleep(600)", **options):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.kit.processes import eventually
-from workers import identity, orphans, runfiles, tree
+from workers import orphans, protocol, runfiles, tree
 
 pytestmark = pytest.mark.crash
 
@@ -101,7 +101,7 @@ def test_who_only_tries_a_lock_is_not_taken_for_its_holder(processes):
 def test_a_worker_that_a_handler_started_is_no_orphan_of_that_handler_s_worker(processes):
     """Its supervisor and whatever it forked have the marker of the outer worker in the environment of their start."""
     outer = processes.worker("program()")
-    inner = processes.worker("if fork(): time.sleep(600)", **{identity.MARKER: str(outer.worker_id)})
+    inner = processes.worker("if fork(): time.sleep(600)", **{protocol.WORKER_VARIABLE: str(outer.worker_id)})
     outer.kill()
     found = processes.left_by(outer)
     assert len(found) == 3
@@ -155,7 +155,7 @@ class TestAPidThatSomebodyElseHasByNow:
         pid, child = innocent
         standing = processes.worker()
         standing.kill()
-        answers = iter([orphans._Found({pid: "1"}, hidden=False), orphans._Found({}, hidden=False)])
+        answers = iter([orphans._Found({pid: "1"}, set(), hidden=False), orphans._Found({}, set(), hidden=False)])
         monkeypatch.setattr(orphans, "_look", lambda *_: next(answers))
         monkeypatch.setattr(tree, "family", set)  # (they are this process's own, and would be spared as the living's)
         assert kill(processes, standing)

@@ -19,7 +19,7 @@ from tests.kit.processes import eventually
 from tests.neighbours.stand_ins import register
 from tests.transitions import COMMITTED, rows
 from tests.transitions.rows import make_job
-from workers import identity, orphans, runfiles, tree
+from workers import identity, orphans, protocol, runfiles, tree
 from workers.neighbours import Neighbours
 from workers.release import NotProvenDead, release_everything
 
@@ -42,7 +42,7 @@ def run_dir() -> Iterator[Path]:
 @contextmanager
 def program_of(standing, *before: str, user: int | None = NOBODY) -> Iterator[int]:
     """The pid of a program that a handler of the worker left, running as that user."""
-    environment = {identity.MARKER: str(standing.worker_id), "PATH": os.environ["PATH"]}
+    environment = {protocol.WORKER_VARIABLE: str(standing.worker_id), "PATH": os.environ["PATH"]}
     process = subprocess.Popen(
         [*before, "sleep", "600"], env=environment, user=user if ROOT else None, start_new_session=True
     )

@@ -24,16 +24,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from workers.isolation.environment import Environment
 from workers.isolation.looks import Look, look
 from workers.isolation.signals import Signals
+from workers.streams import NUMBERS, block_streams, blocking_streams
 
 MORE_FILES = 64
 THREADS_END = 0.1  # seconds for a handler's last threads to end
-STREAMS = (0, 1, 2)
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 # Settings of the interpreter: how each is read and written.
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
@@ -121,32 +120,6 @@ class Baseline:
         return threading.active_count() <= len(self._threads)
 
 
-def flush_streams() -> None:
-    """Write out what the handler printed: the process may end without doing so."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):
-            stream.flush()
-
-
-def blocking_streams() -> list[bool | None]:
-    """Whether reading and writing descriptors 0 to 2 waits; None for one that is closed."""
-    found: list[bool | None] = []
-    for number in STREAMS:
-        try:
-            found.append(os.get_blocking(number))
-        except OSError:
-            found.append(None)
-    return found
-
-
-def block_streams(blocking: list[bool | None]) -> None:
-    """Make them as they were: other processes, with the same files, have been changed too."""
-    for number, before, now in zip(STREAMS, blocking, blocking_streams(), strict=True):
-        if before is not None and now is not None and before != now:
-            with suppress(OSError):
-                os.set_blocking(number, before)
-
-
 def _folder() -> str:
     try:
         return os.getcwd()  # noqa: PTH109  (a string to compare, a job at a time)
@@ -165,7 +138,7 @@ def _fixed() -> tuple[Any, ...]:
     """What a process can't, or should not, put back: limits, niceness, identity, where its standard files lead."""
     limits = tuple(resource.getrlimit(limit) for limit in _LIMITS)
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
-    return (limits, niceness, os.getresuid(), os.getresgid(), tuple(_place(number) for number in STREAMS))
+    return (limits, niceness, os.getresuid(), os.getresgid(), tuple(_place(number) for number in NUMBERS))
 
 
 def _place(number: int) -> tuple[int, int] | None:

@@ -25,13 +25,14 @@ from workers.connections import close_handler_connections
 from workers.context import remove_folder
 from workers.execution import Execution, call_into, checked, prepare_with
 from workers.isolation import endings, frames
-from workers.isolation.baseline import Baseline, flush_streams
+from workers.isolation.baseline import Baseline
 from workers.isolation.childcontext import ChildContext
 from workers.isolation.gate import RAISE, ChildFlag, Gate
 from workers.isolation.looks import Look, forget_peak, look, peak_so_far
 from workers.isolation.watchdog import Watchdog
 from workers.isolation.wire import ConnectionGone, Wire
 from workers.leases import Held
+from workers.streams import flush_streams
 
 log = logging.getLogger(__name__)
 EXIT_GONE = 71  # the connection to the worker is gone

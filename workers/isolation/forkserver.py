@@ -20,9 +20,9 @@ from django.db import connections
 from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import nursery
-from workers.isolation.baseline import flush_streams
 from workers.isolation.looks import look
 from workers.protocol import CHILD_VARIABLE
+from workers.streams import flush_streams
 
 log = logging.getLogger(__name__)
 START = """

@@ -184,12 +184,9 @@ class Child:
             self._loop.remove_writer(self._work)
 
     def _read(self) -> None:
-        try:
-            data = self._work.recv(CHUNK)
-        except BlockingIOError:
+        data = self._receive()
+        if data is None:
             return
-        except OSError as error:
-            data = self._broken(error)
         if data:
             self._take(data)
         else:
@@ -198,21 +195,21 @@ class Child:
                 self._later(GONE, self._blame, Fault.CLOSED)
 
     def _drain(self) -> None:
-        while self._fault is None:
-            try:
-                data = self._work.recv(CHUNK)
-            except BlockingIOError:
-                return
-            except OSError as error:
-                data = self._broken(error)
-            if not data:
-                return
+        while self._fault is None and (data := self._receive()):
             self._take(data)
 
-    def _broken(self, error: OSError) -> bytes:
-        """A reset says that the other end was closed with something unread in it: the job that was sent last."""
-        self._unread = self._unread or isinstance(error, ConnectionResetError)
-        return b""
+    def _receive(self) -> bytes | None:
+        """What it has said; None: nothing more at the moment, b"": nothing more at all.
+
+        A reset says that the other end was closed with something unread in it: the job that was sent last.
+        """
+        try:
+            return self._work.recv(CHUNK)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            self._unread = self._unread or isinstance(error, ConnectionResetError)
+            return b""
 
     def _take(self, data: bytes) -> None:
         try:

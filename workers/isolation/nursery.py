@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 from jobs.registry import catalogue
 from workers import tree
 from workers.isolation import child
-from workers.isolation.baseline import block_streams, blocking_streams, flush_streams
 from workers.protocol import CHILD_VARIABLE
+from workers.streams import block_streams, blocking_streams, flush_streams
 
 log = logging.getLogger(__name__)
 SPAWN = b"spawn"
