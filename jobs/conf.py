@@ -35,6 +35,7 @@ class Settings(BaseSettings):
 
     database: sections.Database = sections.Database()
     messaging: sections.Messaging = sections.Messaging()
+    redis: sections.Redis = sections.Redis()
     worker: sections.Worker = sections.Worker()
     scheduler: sections.Scheduler = sections.Scheduler()
     recovery: sections.Recovery = sections.Recovery()

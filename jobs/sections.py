@@ -67,6 +67,12 @@ def _module_name(value: str) -> str:
     return value
 
 
+def _redis_urls(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(re.match(r"(rediss?://[^/\s]+|unix://)", value) for value in values):
+        raise ValueError(_("expected addresses such as redis://127.0.0.1:6379/0"))
+    return values
+
+
 def _no_truth(value: Any) -> Any:
     """Python counts True as 1, a person does not."""
     if isinstance(value, bool):
@@ -104,6 +110,7 @@ TypeName = Annotated[str, AfterValidator(_type_name)]
 ModuleName = Annotated[str, AfterValidator(_module_name)]
 Modules = Annotated[tuple[ModuleName, ...], BeforeValidator(_list)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
+RedisUrls = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_redis_urls)]
 Count = Annotated[int, BeforeValidator(_no_truth)]
 Number = Annotated[float, BeforeValidator(_no_truth)]
 Positive = Annotated[Duration, Field(gt=0)]
@@ -143,6 +150,13 @@ class Messaging(Section):
     """What carries the work; in this version PostgreSQL itself."""
 
     transport: Literal["postgres"] = "postgres"
+
+
+class Redis(Section):
+    """Redis servers, for live screens; with none PostgreSQL carries those too."""
+
+    urls: RedisUrls = Secret(())
+    key_prefix: str = Field("turno:", max_length=64)
 
 
 class Worker(Section):

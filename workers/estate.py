@@ -4,7 +4,7 @@ from random import Random
 from typing import NamedTuple
 from uuid import UUID
 
-from jobs import leadership, presence, transitions
+from jobs import events, leadership, presence, transitions
 from jobs.conf import conf
 from jobs.transitions.losses import PolicyOf
 from workers.connections import ENGINE
@@ -26,6 +26,12 @@ def wind_up(worker_id: UUID, *, policy_of: PolicyOf | None, settled: bool) -> Wo
     `settled`: it was seen to own nothing when it was dead already, so what it owns now was never started, and returns
     uncharged in any case. Only while its death is proven. Raises database errors; calling again is safe.
     """
+    wound = _wind_up(worker_id, policy_of, settled)
+    events.changed(jobs=wound.jobs, workers=[worker_id], topics=("queues", "letters") if wound.jobs else ())
+    return wound
+
+
+def _wind_up(worker_id: UUID, policy_of: PolicyOf | None, settled: bool) -> Wound:
     if settled:
         jobs = _released(worker_id, started=False)
     elif policy_of is not None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from jobs import presence, transitions
+from jobs import events, presence, transitions
 from jobs.sections import Worker as WorkerSettings
 from jobs.text import first_line
 from workers import protocol
@@ -117,6 +117,7 @@ class Heartbeat(threading.Thread):
             state = "Draining" if self.draining else "Online"
             presence.beat(self._who, state=state, problems=self._problems(), using=ENGINE)
             self.registered.set()
+            events.changed(workers=[self._who.id])
             self.release_strays()
 
     def cancel(self, token: object) -> None:
@@ -153,4 +154,5 @@ class Heartbeat(threading.Thread):
         strays = [(job, token) for job, token, claim_id in mine if self._book.is_stray(token, claim_id)]
         if strays:
             transitions.release(strays, worker_id=self._who.id, started=False, using=ENGINE)
+            events.changed(jobs=[job for job, _ in strays], workers=[self._who.id], topics=("queues",))
             log.warning("claims.strays_released", extra={"jobs": [str(job) for job, _ in strays]})

@@ -16,10 +16,11 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from jobs import transitions
+from jobs import events, transitions
 from jobs.ids import new_id
 from jobs.outcomes import Claim, Ending
 from jobs.presence import Presence
+from jobs.states import State
 from jobs.text import first_line
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
@@ -138,6 +139,8 @@ class ClaimLedger(Ledger):
             else:
                 self._answered()
                 future.set_result(self._enter(claim_id, claims, deadline))
+                if claims:
+                    events.changed(jobs=[c.id for c in claims], workers=[self._presence.id], topics=("queues",))
 
     def _enter(self, claim_id: UUID, claims: list[Claim], deadline: float) -> list[Held]:
         if boottime() < deadline:
@@ -208,6 +211,7 @@ class EndLedger(Ledger):
             self._unwritten.clear()
         else:
             self._answered()
+            events.changed(jobs=[note.id for note in self._unwritten.values()], workers=[self._worker_id])
             self._unwritten.clear()
 
     def _settle(self, endings: list[tuple[Ending, OnSettled]]) -> None:
@@ -229,6 +233,11 @@ class EndLedger(Ledger):
                 break
         for (_, done), answer in zip(endings, answers, strict=True):
             done(answer)
+        self._tell([ending for ending, _ in endings], answers)
+
+    def _tell(self, endings: Sequence[Ending], answers: Sequence[Settled]) -> None:
+        letters = ("letters",) if any(answer.state is State.FAILED for answer in answers) else ()
+        events.changed(jobs=[e.id for e in endings], workers=[self._worker_id], topics=("queues", *letters))
 
     def _settle_one_by_one(self, endings: list[tuple[Ending, OnSettled]], error: Exception) -> None:
         """After a fault that nobody foresaw: whom it concerns ends Failed, the others as they ended."""
@@ -247,3 +256,4 @@ class EndLedger(Ledger):
             done(None)
         else:
             done(answer)
+            self._tell([ending], [answer])

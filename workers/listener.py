@@ -7,25 +7,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import psycopg
-from django.db import connections
 
+from jobs.announcements import CONTROL, DUE, WORK, connection_parameters
 from jobs.text import first_line
-from jobs.transitions import CONTROL, DUE, WORK
 from workers.connections import Backoff
 
 log = logging.getLogger(__name__)
-
-
-def connection_parameters() -> dict[str, Any]:
-    """How to reach the database directly, for psycopg."""
-    wrapper = connections["direct"]
-    parameters = dict(wrapper.get_connection_params())
-    for django_only in ("cursor_factory", "context", "server_side_binding", "prepare_threshold"):
-        parameters.pop(django_only, None)
-    return parameters
 
 
 class Listener:

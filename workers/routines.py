@@ -3,7 +3,7 @@
 import logging
 from random import Random
 
-from jobs import presence, transitions, upkeep
+from jobs import events, presence, transitions, upkeep
 from jobs.conf import conf
 from jobs.states import State
 from workers.connections import ENGINE
@@ -19,7 +19,10 @@ _rng = Random()  # noqa: S311  (jitter)
 
 def promote_due() -> int:
     """Enqueue the jobs whose instant has come."""
-    return transitions.promote(limit=conf().scheduler.batch_size, using=ENGINE)
+    promoted = transitions.promote(limit=conf().scheduler.batch_size, using=ENGINE)
+    if promoted:
+        events.changed(topics=("jobs", "queues"))
+    return promoted
 
 
 def until_next_due() -> float:
@@ -44,6 +47,8 @@ def recover() -> int:
     )
     for job in found:
         log.warning("job.worker_lost", extra={"job": str(job.id), "state": str(job.state), "execution": job.execution})
+    if found:
+        events.changed(jobs=[job.id for job in found], topics=("workers", "queues", "letters"))
     return len(found)
 
 
@@ -53,11 +58,14 @@ def sweep_workers() -> int:
     silent = presence.sweep(silent_for=settings.worker.lease_duration, using=ENGINE)
     if silent:
         log.warning("workers.silent", extra={"count": silent})
-    return silent + presence.forget(offline_for=settings.retention.offline_workers, using=ENGINE)
+    forgotten = presence.forget(offline_for=settings.retention.offline_workers, using=ENGINE)
+    if silent or forgotten:
+        events.changed(topics=("workers",))
+    return silent + forgotten
 
 
 def retain() -> int:
-    """Delete what is older than it is kept: finished jobs, metrics, sessions; returns the largest batch."""
+    """Delete what is older than it is kept: jobs, metrics, sessions, acts over many; returns the largest batch."""
     kept = conf().retention
     ages = {State.SUCCEEDED: kept.succeeded, State.CANCELLED: kept.cancelled, State.FAILED: kept.failed}
     deleted = [
@@ -67,6 +75,7 @@ def retain() -> int:
     if any(deleted):
         log.info("jobs.purged", extra={"count": sum(deleted)})
     deleted.append(upkeep.forget_metrics(age=kept.metrics, limit=kept.batch_size, using=ENGINE))
+    deleted.append(upkeep.forget_bulk(limit=kept.batch_size, using=ENGINE))
     deleted.append(upkeep.forget_sessions(limit=kept.batch_size, using=ENGINE))
     return max(deleted)
 

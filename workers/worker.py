@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from jobs import leadership, presence
+from jobs import events, leadership, presence
 from jobs.conf import conf
 from jobs.registry import catalogue
 from workers import identity, protocol, routines, runfiles
@@ -180,6 +180,8 @@ class Worker:
         self._heartbeat.release_strays()  # of a claim whose answer came too late, or never
         leadership.resign(leadership.HOUSEKEEPING, self.who.id, using=ENGINE)
         presence.leave(self.who.id, using=ENGINE)
+        events.changed(workers=[self.who.id])
+        events.close()
         drop_connection()
 
     def _leads(self) -> bool:

@@ -12,14 +12,14 @@ from typing import Any
 from django.db import DataError, IntegrityError, OperationalError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
+from jobs import announcements
+
 CONFLICTS = frozenset({"40P01", "40001"})
 # Classes of errors that the values themselves cause: data, constraints, and a limit that a value exceeds (its nesting,
 # its size in an index). Django calls the last an OperationalError; repeated, it would fail for ever.
 BAD_VALUES = ("22", "23", "54")
 TRIES = 6
-WORK = "turno_work"  # payload: a queue that has a job to claim
-CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}
-DUE = "turno_due"  # payload empty: a job became due within the scheduler's interval
+WORK, CONTROL, DUE = announcements.WORK, announcements.CONTROL, announcements.DUE
 
 
 def sqlstate(error: BaseException) -> str | None:

@@ -17,6 +17,7 @@ from random import Random
 from types import FrameType
 from typing import Any, NoReturn
 
+from jobs import events
 from jobs.conf import conf
 from jobs.outcomes import Ending
 from jobs.retry import RetryPolicy
@@ -54,6 +55,7 @@ def run(work: socket.socket, control: socket.socket) -> NoReturn:
         for number in DEFAULT_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         _WorkersBusiness()
+        events.silence()  # the worker says what becomes of its jobs
         tree.become_subreaper()
         _die_first()
         with suppress(OSError, RuntimeError):

@@ -1,6 +1,8 @@
 """manage.py turno: what an administrator asks of Turno. Parses arguments and calls one function."""
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +10,20 @@ from django.core.management.base import BaseCommand, CommandError
 
 from jobs.speech import _, ngettext
 from workers import logs
+from workers.demo.fill import NotEmpty, fill
+from workers.demo.life import live
 from workers.release import NotReleased, release_everything
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise ArgumentTypeError(
+                _("expected a whole number from %(least)d to %(most)d") % {"least": least, "most": most}
+            )
+        return int(text)
+
+    return parse
 
 
 class Command(BaseCommand):
@@ -22,9 +37,37 @@ class Command(BaseCommand):
         release.add_argument("--lost", action="store_true", help=_("it crashed: charge its jobs with an attempt"))
         # What only its supervisor can say: that all of the worker's processes were killed and reaped.
         release.add_argument("--reaped", action="store_true", help=SUPPRESS)
+        show = commands.add_parser("demo", help=_("fill an empty database with a demonstration"))
+        show.add_argument("--seed", type=int, default=7, help=_("the same seed gives the same picture"))
+        show.add_argument("--workers", type=_whole(6, 500), default=6, help=_("how many workers"))
+        show.add_argument("--finished", type=_whole(0, 1_000_000), default=6000, help=_("jobs that ended in 24 hours"))
+        show.add_argument("--keep", action="store_true", help=_("go on living until Ctrl-C"))
+        show.add_argument("--still", action="store_true", help=_("with --keep: only signs of life, nothing moves"))
 
     def handle(self, **options: Any) -> None:
         logs.configure()
+        if options["command"] == "demo":
+            self._demo(**options)
+        else:
+            self._release(**options)
+
+    def _demo(self, *, seed: int, workers: int, finished: int, keep: bool, still: bool, **_options: Any) -> None:
+        try:
+            done = fill(seed=seed, workers=workers, finished=finished)
+        except NotEmpty:
+            raise CommandError(
+                _("The demonstration fills an empty database only, and this one has jobs or workers."), returncode=2
+            ) from None
+        self.stdout.write(
+            _("Filled: %(workers)d workers, %(jobs)d jobs, %(letters)d dead letters.")
+            % {"workers": done.workers, "jobs": done.jobs, "letters": done.letters}
+        )
+        if keep:
+            self.stdout.write(_("The demonstration lives until Ctrl-C."))
+            self.stdout.flush()
+            live(Random(seed), moving=not still)  # noqa: S311
+
+    def _release(self, **options: Any) -> None:
         try:
             count = release_everything(options["worker"], lost=options["lost"], reaped=options["reaped"])
         except NotReleased as error:

@@ -1,0 +1,22 @@
+"""The channels of PostgreSQL's NOTIFY, and how to reach the database for LISTEN and NOTIFY outside Django.
+
+A notification is a hint: whoever listens also polls, or fetches everything after a time in which it could not hear.
+"""
+
+from typing import Any
+
+from django.db import connections
+
+WORK = "turno_work"  # payload: a queue that has a job to claim
+CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}
+DUE = "turno_due"  # payload empty: a job became due within the scheduler's interval
+SCREENS = "turno_screens"  # payload: a `jobs.nudge.Nudge` as JSON
+
+
+def connection_parameters() -> dict[str, Any]:
+    """How to reach the database directly (never through PgBouncer), for psycopg."""
+    wrapper = connections["direct"]
+    parameters = dict(wrapper.get_connection_params())
+    for django_only in ("cursor_factory", "context", "server_side_binding", "prepare_threshold"):
+        parameters.pop(django_only, None)
+    return parameters
