@@ -93,7 +93,8 @@ class Verdict:
     """What a person's act did to one job. `state` is the job's state afterwards; None says there is no such job.
 
     `requested` marks a cancel of a running job: asked, and the worker has yet to stop. `problem` says why nothing
-    changed: "not_found", "state", "unique_key" or "gate" (a parked job can't be run now).
+    changed: "not_found", "state", "unique_key", "gate" (a parked job can't be run now) or "resolved" (a dead letter
+    that somebody has dealt with before; of an act on letters, `id` is the letter's).
     """
 
     id: UUID

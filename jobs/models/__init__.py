@@ -1,5 +1,6 @@
 """The tables, one file a family: columns, constraints, indexes; no behaviour."""
 
+from jobs.models.bulk import BulkRun
 from jobs.models.cluster import Lease, MetricsMinute, OutboxMessage, RecurringJob, Worker
 from jobs.models.flow import (
     Circuit,
@@ -15,6 +16,7 @@ from jobs.models.history import DeadLetter, JobArtifact, JobAttempt, JobLog, Job
 from jobs.models.job import Job
 
 __all__ = [
+    "BulkRun",
     "Circuit",
     "ConcurrencyKey",
     "ConcurrencySlot",

@@ -173,6 +173,26 @@ class DeadLetter(models.Model):
         indexes = [
             models.Index("fingerprint", "id", name="dead_letters_by_cause", condition=Q(resolved_at__isnull=True)),
             models.Index("created_at", "id", name="dead_letters_by_age"),
+            models.Index("id", name="dead_letters_pending", condition=Q(resolved_at__isnull=True)),
+            models.Index(
+                "resolved_how",
+                F("resolved_at").desc(),
+                F("id").desc(),
+                name="dead_letters_resolved",
+                condition=Q(resolved_at__isnull=False),
+            ),
+            models.Index(
+                name="dead_letters_causes",
+                fields=["fingerprint", "created_at", "id"],
+                include=["type", "queue"],
+                condition=Q(resolved_at__isnull=True),
+            ),
+            models.Index(
+                name="dead_letters_resolved_causes",
+                fields=["resolved_how", "fingerprint", "created_at", "id"],
+                include=["type", "queue"],
+                condition=Q(resolved_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

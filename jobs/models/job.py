@@ -174,7 +174,24 @@ class Job(models.Model):
             models.Index(
                 "unique_key", F("id").desc(), name="jobs_by_unique_key", condition=Q(unique_key__isnull=False)
             ),
+            models.Index(
+                "idempotency_key",
+                F("id").desc(),
+                name="jobs_by_idempotency_key",
+                condition=Q(idempotency_key__isnull=False),
+            ),
+            models.Index(
+                "concurrency_key",
+                F("id").desc(),
+                name="jobs_by_concurrency_key",
+                condition=Q(concurrency_key__isnull=False),
+            ),
             GinIndex(fields=["tags"], name="jobs_by_tag", condition=~Q(tags=[])),
+            models.Index(
+                fields=["lost_count", "id"],
+                name="jobs_suspect",
+                condition=Q(lost_count__gte=2) & one_of("state", ACTIVE_STATES),
+            ),
         ]
 
     def __str__(self) -> str:

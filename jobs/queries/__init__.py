@@ -1,32 +1,110 @@
 """Every read that the API or a screen makes. Reads take no locks and count no table that grows without bound."""
 
+from jobs.queries.attention import Concern, Kind, attention
+from jobs.queries.board import Board, BoardWorker, board
+from jobs.queries.bounded import Count
 from jobs.queries.catalogue import TypeRow, job_types
+from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
+from jobs.queries.counts import count, guess, newer, tabs, total
 from jobs.queries.cursor import NEWEST, OLDEST, Cursor
-from jobs.queries.figures import Ended, Stats, stats
-from jobs.queries.fleet import BrokenModule, StuckHandler, WorkerRow, broken_modules, stuck_handlers, workers
-from jobs.queries.listing import JobFilter, Page, page
+from jobs.queries.depths import Depth, depths
+from jobs.queries.durations import durations
+from jobs.queries.figures import Ended, Past, Stats, past, stats
+from jobs.queries.fleet import (
+    BrokenModule,
+    StuckHandler,
+    WorkerFigures,
+    WorkerRow,
+    broken_modules,
+    stuck_handlers,
+    worker_figures,
+    workers,
+)
+from jobs.queries.glance import Glance, glance
+from jobs.queries.jobfilter import JobFilter
+from jobs.queries.joblist import JobList, job_list, now, payloads, rows
+from jobs.queries.joblog import LogKey, LogLines, log_lines, log_size
+from jobs.queries.letterfilter import LetterFilter
+from jobs.queries.letters import Letter, LetterCursor, LetterPage, letters
+from jobs.queries.listing import Page, page
 from jobs.queries.onejob import Detail, LogPage, detail, logs
+from jobs.queries.pauses import PauseRow, pauses
+from jobs.queries.rhythm import Minute, rhythm
+from jobs.queries.seats import QueueUse, Running, Seat
+from jobs.queries.waiting import Hindrances, hindrances
+from jobs.queries.walking import Walked, walk
 
 __all__ = [
     "NEWEST",
     "OLDEST",
+    "Board",
+    "BoardWorker",
     "BrokenModule",
+    "Cause",
+    "CausePage",
+    "Concern",
+    "Count",
     "Cursor",
+    "Depth",
     "Detail",
     "Ended",
+    "Glance",
+    "Hindrances",
     "JobFilter",
+    "JobList",
+    "Kind",
+    "Letter",
+    "LetterCounts",
+    "LetterCursor",
+    "LetterFilter",
+    "LetterPage",
+    "LogKey",
+    "LogLines",
     "LogPage",
+    "Minute",
     "Page",
+    "Past",
+    "PauseRow",
+    "QueueUse",
+    "Running",
+    "Seat",
     "Stats",
     "StuckHandler",
     "TypeRow",
+    "Walked",
+    "WorkerFigures",
     "WorkerRow",
+    "attention",
+    "board",
     "broken_modules",
+    "causes",
+    "count",
+    "depths",
     "detail",
+    "durations",
+    "glance",
+    "guess",
+    "hindrances",
+    "job_list",
     "job_types",
+    "letter_counts",
+    "letters",
+    "log_lines",
+    "log_size",
     "logs",
+    "newer",
+    "now",
     "page",
+    "past",
+    "pauses",
+    "payloads",
+    "rhythm",
+    "rows",
     "stats",
     "stuck_handlers",
+    "tabs",
+    "total",
+    "walk",
+    "worker_figures",
     "workers",
 ]

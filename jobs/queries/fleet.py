@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import connections
@@ -13,14 +13,15 @@ from jobs.conf import conf
 from jobs.registry import catalogue
 
 SHOWN = 500
-# The state is derived by the database's clock: a stored "Online" of a worker that died says nothing.
-WORKERS = """
-SELECT w.id, w.name, w.host, w.pid, w.version, w.queues, w.types, w.started_at, w.seen_at, w.stopped_at, w.problems,
-    CASE
+# The state of `w` is derived by the database's clock: a stored "Online" of a worker that died says nothing.
+STATE = """CASE
         WHEN w.state = 'Offline' OR w.seen_at < now() - make_interval(secs => %(lease)s) THEN 'Offline'
         WHEN w.seen_at < now() - make_interval(secs => %(silent)s) THEN 'Silent'
         ELSE w.state
-    END AS state,
+    END"""
+WORKERS = f"""
+SELECT w.id, w.name, w.host, w.pid, w.version, w.queues, w.types, w.started_at, w.seen_at, w.stopped_at, w.problems,
+    {STATE} AS state,
     extract(epoch FROM now() - w.seen_at)::float8 AS seen_ago,
     COALESCE(b.busy, 0) AS busy
 FROM turno.workers AS w
@@ -30,6 +31,23 @@ LEFT JOIN (
 ORDER BY w.state = 'Offline', w.name, w.started_at DESC, w.id
 LIMIT %(limit)s
 """
+FIGURES = """
+SELECT worker_id, sum(succeeded), sum(failed), sum(retried), sum(cancelled), sum(lost)
+FROM turno.metrics_minute
+WHERE minute >= now() - interval '1 hour' AND worker_id IS NOT NULL
+GROUP BY worker_id
+"""
+
+
+class Seen(Protocol):
+    """What the problems of workers are read from: a `WorkerRow` has it, and so has a worker of the board."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def problems(self) -> list[Any]: ...
+    @property
+    def live(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +89,7 @@ class BrokenModule:
     where: list[str]
 
 
-def broken_modules(seen: Sequence[WorkerRow]) -> list[BrokenModule]:
+def broken_modules(seen: Sequence[Seen]) -> list[BrokenModule]:
     """What could not be imported, here and in the live ones of these workers, by module; reads no table."""
     found: dict[tuple[str, str], list[str]] = {}
     for problem in catalogue.problems():
@@ -94,7 +112,7 @@ class StuckHandler:
     at: str
 
 
-def stuck_handlers(seen: Sequence[WorkerRow]) -> list[StuckHandler]:
+def stuck_handlers(seen: Sequence[Seen]) -> list[StuckHandler]:
     """What the live ones of these workers say of handlers that do not stop; reads no table."""
     return [
         StuckHandler(worker.name, *(str(problem.get(key, "")) for key in ("handler", "job", "error", "at")))
@@ -102,6 +120,25 @@ def stuck_handlers(seen: Sequence[WorkerRow]) -> list[StuckHandler]:
         for problem in (worker.problems if worker.live else ())
         if isinstance(problem, dict) and "handler" in problem
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFigures:
+    """What a worker ended in the last hour: jobs that succeeded (`done`) and failed, executions to be retried, jobs
+    cancelled, executions lost with it."""
+
+    done: int
+    failed: int
+    retried: int
+    cancelled: int
+    lost: int
+
+
+def worker_figures() -> dict[UUID, WorkerFigures]:
+    """The last hour of each worker that ended anything in it, by id."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(FIGURES)
+        return {id_: WorkerFigures(*(int(value) for value in sums)) for id_, *sums in cursor.fetchall()}
 
 
 def _loaded(value: Any) -> Any:

@@ -7,6 +7,7 @@ throughout; every multi-row write locks jobs by id.
 from jobs.transitions.claim import claim, claim_next
 from jobs.transitions.expire import expire
 from jobs.transitions.finish import Finished
+from jobs.transitions.letters import discard, requeue_letters
 from jobs.transitions.losses import Losable, lost_ending
 from jobs.transitions.notes import Note, note
 from jobs.transitions.people import cancel, delete, requeue, run_now
@@ -31,6 +32,7 @@ __all__ = [
     "claim",
     "claim_next",
     "delete",
+    "discard",
     "expire",
     "lost_ending",
     "next_due",
@@ -40,6 +42,7 @@ __all__ = [
     "release",
     "renew",
     "requeue",
+    "requeue_letters",
     "returned",
     "run_now",
     "settle",

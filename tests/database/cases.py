@@ -186,7 +186,31 @@ CLUSTER_CASES = [
     ],
 ]
 
-CASES = [*JOB_CASES, *HISTORY_CASES, *FLOW_CASES, *CLUSTER_CASES]
+BULK_CASES = [
+    *_each("bulk_runs_act_of_target", "bulk_runs", "act", "", "discard", "explode"),
+    *_each("bulk_runs_act_of_target", "bulk_runs", "act", "cancel", "delete", "run_now", target="letters"),
+    Case("bulk_runs_act_of_target", "bulk_runs", {"target": "workers"}),
+    Case("bulk_runs_ids_or_filter", "bulk_runs", {"filter": None}),
+    Case("bulk_runs_ids_or_filter", "bulk_runs", {"ids": [NOBODY]}),
+    Case("bulk_runs_ids_bounded", "bulk_runs", {"filter": None, "ids": []}),
+    Case("bulk_runs_ids_bounded", "bulk_runs", {"filter": None, "ids": [NOBODY] * 10_001}),
+    *_each("bulk_runs_total_not_negative", "bulk_runs", "total", -1),
+    *_each("bulk_runs_counts_add_up", "bulk_runs", "applied", 1, -1),
+    *_each("bulk_runs_counts_add_up", "bulk_runs", "requested", 1, -1),
+    *_each("bulk_runs_state_known", "bulk_runs", "state", "", "paused"),
+    *_each("bulk_runs_finished_when_ended", "bulk_runs", "state", "done", "stopped"),
+    Case("bulk_runs_finished_when_ended", "bulk_runs", {"finished_at": NOON}),
+    Case("bulk_runs_error_when_failed", "bulk_runs", {"error": "no"}),
+    Case("bulk_runs_error_when_failed", "bulk_runs", {"state": "failed", "finished_at": NOON}),
+    Case(
+        "bulk_runs_held_while_under_way",
+        "bulk_runs",
+        {"state": "done", "finished_at": NOON, "holder": NOBODY, "beat_at": NOON},
+    ),
+    Case("bulk_runs_holder_beats", "bulk_runs", {"holder": NOBODY}),
+]
+
+CASES = [*JOB_CASES, *HISTORY_CASES, *FLOW_CASES, *CLUSTER_CASES, *BULK_CASES]
 
 # Neighbours of the cases that must pass: a constraint that refuses them is too strict.
 LEGAL = [
@@ -229,5 +253,9 @@ LEGAL = [
     Case("", "concurrency_keys", {"kind": "type", "value": "k"}, beside={"kind": "key", "value": "k"}),
     *_each("", "recurring_jobs", "queue", None, "default"),
     Case("", "outbox_messages", {"kind": "dead_letter", "dispatch_id": None}),
+    *_each("", "bulk_runs", "act", "requeue", "discard", target="letters"),
+    Case("", "bulk_runs", {"filter": None, "ids": [NOBODY] * 10_000}),
+    Case("", "bulk_runs", {"state": "failed", "error": "no", "finished_at": NOON}),
+    Case("", "bulk_runs", {"state": "stopping", "holder": NOBODY, "beat_at": NOON}),
     Case("", "metrics_minute", {"type": TYPE, "worker_id": NOBODY}, beside={"type": TYPE, "worker_id": None}),
 ]

@@ -89,6 +89,7 @@ BASE: dict[str, Callable[[], Row]] = {
     "workers": _worker,
     "leases": lambda: {"name": uuid4().hex, "until": LATER},
     "recurring_jobs": _recurring,
+    "bulk_runs": lambda: {"id": uuid4(), "act": "cancel", "target": "jobs", "filter": "{}", "before": NOON},
     "metrics_minute": lambda: {"minute": NOON, "queue": "default", "type": uuid4().hex, "durations": [0, 0]},
 }
 

@@ -9,6 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from psycopg.conninfo import conninfo_to_dict
 
+pytestmark = pytest.mark.slow
+
 OBJECTS = """
     SELECT 'relation', c.oid::regclass::text, c.relkind::text, '' FROM pg_class c WHERE c.relnamespace = ANY (%(ours)s)
     UNION ALL

@@ -1,0 +1,178 @@
+"""What needs a person, the worst first: what the other reads have seen, and a few small looks of its own."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db import connections
+
+from jobs.queries.board import Board
+from jobs.queries.depths import Depth
+from jobs.queries.fleet import broken_modules, stuck_handlers
+
+EACH = 20  # of one kind; a list longer than that is no list of concerns
+LETTERS = 2000
+CIRCUITS = """
+SELECT type, state, opened_at, GREATEST(0, extract(epoch FROM now() - opened_at))::float8,
+    CASE WHEN retry_at IS NOT NULL THEN GREATEST(0, extract(epoch FROM retry_at - now())) END::float8
+FROM turno.circuits WHERE state <> 'closed' ORDER BY opened_at, type LIMIT %(each)s
+"""
+SUSPECTS = """
+SELECT id, type, queue, state, lost_count, created_at FROM turno.jobs
+WHERE lost_count >= 2 AND state IN ('Scheduled', 'Enqueued', 'Processing')
+ORDER BY lost_count DESC, id LIMIT %(each)s
+"""
+# Of the newest letters alone: how many a cause has in all is another read's figure.
+GREW = """
+SELECT g.fingerprint, g.added, g.last_at, GREATEST(0, extract(epoch FROM now() - g.last_at))::float8,
+    newest.type, newest.error_type, left(newest.error_message, 500), g.looked >= %(letters)s
+FROM (
+    SELECT fingerprint, count(*) AS added, max(created_at) AS last_at, max(looked) AS looked
+    FROM (
+        SELECT *, count(*) OVER () AS looked FROM (
+            SELECT fingerprint, created_at, resolved_at FROM turno.dead_letters
+            WHERE created_at > now() - interval '1 hour' ORDER BY created_at DESC LIMIT %(letters)s
+        ) AS newest
+    ) AS new
+    WHERE resolved_at IS NULL GROUP BY fingerprint ORDER BY added DESC, fingerprint LIMIT %(each)s
+) AS g
+CROSS JOIN LATERAL (
+    SELECT type, error_type, error_message FROM turno.dead_letters AS d
+    WHERE d.resolved_at IS NULL AND d.fingerprint = g.fingerprint AND d.created_at = g.last_at
+    ORDER BY d.id DESC LIMIT 1
+) AS newest
+ORDER BY g.added DESC, g.fingerprint
+"""
+
+
+class Kind(StrEnum):
+    """What may need a person, in the order of severity."""
+
+    WORKER_LOST = "worker_lost"
+    QUEUE_UNSERVED = "queue_unserved"
+    CIRCUIT_OPEN = "circuit_open"
+    SUSPECT = "suspect"
+    MODULE_BROKEN = "module_broken"
+    HANDLER_STUCK = "handler_stuck"
+    CAUSE_GREW = "cause_grew"
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that needs a person. `subject` names it (a worker, queue, type, job, module or fingerprint).
+
+    `facts` by kind, spans in seconds:
+    worker_lost: worker (id), name, state, seen_ago, jobs, returns_in (None without jobs). Its id is empty and its name
+    None for jobs whose worker's row is gone.
+    queue_unserved: queue, waiting, estimated, oldest_for. circuit_open: type, state (open, half_open), opened_at,
+    open_for, retry_in (None where nobody knows). suspect: job (id), type, queue, state, lost_count.
+    module_broken: module, error, where (names). handler_stuck: worker (name), type, job, error, at.
+    cause_grew: fingerprint, type, error_type, message, added (in the last
+    hour; with at_least, maybe more), last_at, last_ago.
+    paused: scope, value, reason, who, since, since_for, until, until_in, and for a queue waiting, estimated and
+    oldest_for (else None).
+    """
+
+    kind: Kind
+    subject: str
+    facts: dict[str, Any]
+
+    @property
+    def severity(self) -> str:
+        """failure, or warning for what somebody did on purpose."""
+        return "warning" if self.kind is Kind.PAUSED else "failure"
+
+    @property
+    def key(self) -> str:
+        """The same for the same concern at each look, and of no other one: letters and digits, fit for an element."""
+        named = "\x1f".join((self.kind, self.subject, str(self.facts.get("error", ""))))
+        return f"{self.kind}-{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:16]}".replace("_", "-")
+
+
+def attention(board: Board, depths: Sequence[Depth]) -> list[Concern]:
+    """What needs a person, the worst kind first; at most 20 of each kind. Reads circuits, suspects, new letters."""
+    return [
+        *_lost(board),
+        *_unserved(depths),
+        *_circuits(),
+        *_suspects(),
+        *_modules(board),
+        *_handlers(board),
+        *_causes(),
+        *_paused(board, depths),
+    ]
+
+
+def _rows(sql: str, **more: int) -> list[tuple[Any, ...]]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(sql, {"each": EACH, **more})
+        return cursor.fetchall()
+
+
+def _lost(board: Board) -> Iterator[Concern]:
+    """Those with jobs first: their work waits."""
+    for worker in sorted(board.lost, key=lambda worker: worker.busy == 0)[:EACH]:
+        facts = {
+            "worker": str(worker.id), "name": worker.name, "state": worker.state, "seen_ago": worker.seen_ago,
+            "jobs": worker.busy, "returns_in": worker.returns_in,
+        }  # fmt: skip
+        yield Concern(Kind.WORKER_LOST, str(worker.id), facts)
+    if board.strays:
+        first = min((job.returns_in for job in board.strays if job.returns_in is not None), default=None)
+        facts = {"worker": "", "name": None, "state": "Offline", "seen_ago": None}
+        yield Concern(Kind.WORKER_LOST, "", facts | {"jobs": len(board.strays), "returns_in": first})
+
+
+def _unserved(depths: Sequence[Depth]) -> Iterator[Concern]:
+    for depth in [depth for depth in depths if depth.unserved][:EACH]:
+        facts = {"queue": depth.queue, "waiting": depth.waiting, "estimated": depth.estimated}
+        yield Concern(Kind.QUEUE_UNSERVED, depth.queue, facts | {"oldest_for": depth.oldest_for})
+
+
+def _circuits() -> Iterator[Concern]:
+    for type_name, state, opened_at, open_for, retry_in in _rows(CIRCUITS):
+        facts = {"type": type_name, "state": state, "opened_at": opened_at, "open_for": open_for, "retry_in": retry_in}
+        yield Concern(Kind.CIRCUIT_OPEN, type_name, facts)
+
+
+def _suspects() -> Iterator[Concern]:
+    for job, type_name, queue, state, lost_count, _ in _rows(SUSPECTS):
+        facts = {"job": str(job), "type": type_name, "queue": queue, "state": state, "lost_count": lost_count}
+        yield Concern(Kind.SUSPECT, str(job), facts)
+
+
+def _modules(board: Board) -> Iterator[Concern]:
+    for broken in broken_modules(board.workers)[:EACH]:
+        facts = {"module": broken.module, "error": broken.error, "where": sorted(set(broken.where))}
+        yield Concern(Kind.MODULE_BROKEN, broken.module, facts)
+
+
+def _handlers(board: Board) -> Iterator[Concern]:
+    for stuck in stuck_handlers(board.workers)[:EACH]:
+        facts = {"worker": stuck.worker, "type": stuck.handler, "job": stuck.job, "error": stuck.error, "at": stuck.at}
+        yield Concern(Kind.HANDLER_STUCK, stuck.job, facts)
+
+
+def _causes() -> Iterator[Concern]:
+    for fingerprint, added, last_at, last_ago, type_name, error_type, message, more in _rows(GREW, letters=LETTERS):
+        facts = {
+            "fingerprint": fingerprint, "type": type_name, "error_type": error_type, "message": message,
+            "added": added, "at_least": more, "last_at": last_at, "last_ago": last_ago,
+        }  # fmt: skip
+        yield Concern(Kind.CAUSE_GREW, fingerprint, facts)
+
+
+def _paused(board: Board, depths: Sequence[Depth]) -> Iterator[Concern]:
+    queues = {depth.queue: depth for depth in depths}
+    for pause in board.pauses[:EACH]:
+        depth = queues.get(pause.value) if pause.scope == "queue" else None
+        facts = {
+            "scope": pause.scope, "value": pause.value, "reason": pause.reason, "who": pause.who, "since": pause.since,
+            "since_for": pause.since_for, "until": pause.until, "until_in": pause.until_in,
+            "waiting": depth.waiting if depth else None, "estimated": bool(depth and depth.estimated),
+            "oldest_for": depth.oldest_for if depth else None,
+        }  # fmt: skip
+        yield Concern(Kind.PAUSED, f"{pause.scope}:{pause.value}", facts)

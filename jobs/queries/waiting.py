@@ -1,0 +1,91 @@
+"""Why a waiting job does not run: what stands in its way now, each found by an index and counted up to a bound."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connections
+
+from jobs.conf import conf
+from jobs.queries.onejob import served
+from jobs.queries.pauses import PauseRow, pauses
+from jobs.states import PARKED, State
+
+COUNTED = 1000
+# In the order of claiming, in two walks of its index: a better priority, and the same one but earlier.
+AHEAD = """
+SELECT count(*) FROM (
+    (SELECT FROM turno.jobs
+     WHERE state = 'Enqueued' AND queue = %(queue)s AND priority > %(priority)s LIMIT %(most)s)
+    UNION ALL
+    (SELECT FROM turno.jobs
+     WHERE state = 'Enqueued' AND queue = %(queue)s AND priority = %(priority)s
+       AND (enqueued_at, id) < (%(enqueued_at)s, %(id)s::uuid) LIMIT %(most)s)
+) AS before_it
+"""
+ROOM = """
+SELECT COALESCE((
+    SELECT sum(LEAST(GREATEST((w.queues->>%(queue)s)::numeric, 0), 1000))::int FROM turno.workers AS w
+    WHERE w.state = 'Online' AND w.seen_at > now() - make_interval(secs => %(silent)s)
+      AND jsonb_typeof(w.queues->%(queue)s) = 'number'
+), 0), (
+    SELECT count(*) FROM turno.jobs WHERE state = 'Processing' AND queue = %(queue)s
+)
+"""
+CIRCUIT = """
+SELECT state, extract(epoch FROM retry_at - now())::float8
+FROM turno.circuits WHERE type = %(type)s AND state <> 'closed'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrances:
+    """What keeps a waiting job from running. `ahead`: jobs before it in its queue (None when it is not queued there),
+    counted up to COUNTED; `slots`: those that live workers have for the queue, `busy`: of the queue's running jobs;
+    `circuit_retry`: seconds until an open circuit lets one through, None without.
+    """
+
+    pauses: list[PauseRow]
+    queue_served: bool
+    type_served: bool
+    ahead: int | None
+    slots: int
+    busy: int
+    circuit_retry: float | None
+
+
+def _paused(job: dict[str, Any]) -> list[PauseRow]:
+    mine = {("queue", job["queue"]), ("type", job["type"]), *(("tag", tag) for tag in job["tags"])}
+    if job["concurrency_key"]:
+        mine.add(("key", job["concurrency_key"]))
+    return [pause for pause in pauses() if (pause.scope, pause.value) in mine]
+
+
+def hindrances(job: dict[str, Any]) -> Hindrances | None:
+    """What stands in the way of a job (its columns); None for one that does not wait for a worker or a gate."""
+    queued = job["state"] == State.ENQUEUED
+    if not queued and job["waiting_for"] not in PARKED:
+        return None
+    by_queue, by_type = served(job["queue"], job["type"])
+    with connections["default"].cursor() as cursor:
+        cursor.execute(CIRCUIT, {"type": job["type"]})
+        circuit = cursor.fetchone()
+        cursor.execute(ROOM, {"queue": job["queue"], "silent": conf().worker.silent_after})
+        slots, busy = cursor.fetchone()
+        ahead = None
+        if queued:
+            place: dict[str, int | str | UUID | datetime] = {
+                name: job[name] for name in ("queue", "priority", "enqueued_at", "id")
+            }
+            cursor.execute(AHEAD, place | {"most": COUNTED + 1})
+            (ahead,) = cursor.fetchone()
+    return Hindrances(
+        _paused(job),
+        by_queue,
+        by_type,
+        ahead,
+        slots,
+        busy,
+        circuit_retry=circuit[1] if circuit is not None else None,
+    )
