@@ -1,12 +1,13 @@
-"""What people do to a job: cancel, requeue, run now, delete. Thin over `jobs.transitions`: verdicts become errors."""
+"""What people do to jobs and dead letters. Thin over `jobs.transitions`: of one, a refusal becomes an error."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from jobs import transitions
+from jobs import events, transitions
 from jobs.bounds import REASON_LENGTH
 from jobs.errors import Conflict, NotFound
 from jobs.outcomes import Verdict
@@ -23,6 +24,9 @@ REFUSALS: dict[tuple[str, str], Promise] = {
     ("run_now", "gate"): gettext_lazy(
         "The job does not wait for an instant; it starts when what it waits for allows it."
     ),
+    ("letter", "resolved"): gettext_lazy("Somebody has already requeued or discarded this dead letter."),
+    ("letter", "state"): gettext_lazy("Its job has not failed any more (%(state)s)."),
+    ("letter", "unique_key"): gettext_lazy("Another active job holds this job's unique key; wait for it or cancel it."),
     ("delete", "state"): gettext_lazy("Only a finished job can be deleted; this one is %(state)s. Cancel it first."),
 }
 
@@ -32,14 +36,27 @@ def missing(id_: UUID) -> NotFound:
     return NotFound(_("There is no job %(id)s, or not any more.") % {"id": id_})
 
 
+def missing_letter(id_: UUID) -> NotFound:
+    """What is said of a dead letter that is not there."""
+    return NotFound(_("There is no dead letter %(id)s, or not any more.") % {"id": id_})
+
+
 def _settled(act: str, id_: UUID, verdicts: list[Verdict]) -> Verdict:
     verdict = verdicts[0]
     if verdict.problem == "not_found" or verdict.state is None:
-        raise missing(id_)
+        raise missing_letter(id_) if act == "letter" else missing(id_)
     if verdict.problem is not None:
         state = str(verdict.state)
         raise Conflict(str(REFUSALS[act, verdict.problem]) % {"state": state}, state=state, reason=verdict.problem)
     return verdict
+
+
+def _told(verdicts: list[Verdict], *topics: str) -> list[Verdict]:
+    """Screens hear of what was changed; they would learn of no id otherwise."""
+    applied = [verdict.id for verdict in verdicts if verdict.applied]
+    if applied:
+        events.changed(jobs=applied, topics=topics)
+    return verdicts
 
 
 def cancel(id_: UUID, *, actor: str | None = None, reason: str | None = None) -> Verdict:
@@ -48,19 +65,45 @@ def cancel(id_: UUID, *, actor: str | None = None, reason: str | None = None) ->
     Raises NotFound, or Conflict with the `state` of a job that has already ended.
     """
     said = None if reason is None else clean(reason, REASON_LENGTH)
-    return _settled("cancel", id_, transitions.cancel([id_], actor=actor, reason=said))
+    return _settled("cancel", id_, _told(transitions.cancel([id_], actor=actor, reason=said)))
 
 
 def requeue(id_: UUID, *, actor: str | None = None) -> Verdict:
     """Run a failed or cancelled job again. Raises NotFound, or Conflict (`state`, or another job's unique key)."""
-    return _settled("requeue", id_, transitions.requeue([id_], actor=actor))
+    return _settled("requeue", id_, _told(transitions.requeue([id_], actor=actor), "letters"))
 
 
 def run_now(id_: UUID, *, actor: str | None = None) -> Verdict:
     """Start a scheduled job without waiting for its instant. Raises NotFound, or Conflict (`state`, or a gate)."""
-    return _settled("run_now", id_, transitions.run_now([id_], actor=actor))
+    return _settled("run_now", id_, _told(transitions.run_now([id_], actor=actor)))
 
 
 def delete(id_: UUID) -> Verdict:
     """Delete a finished job with its history. Raises NotFound, or Conflict with the `state` of an active one."""
-    return _settled("delete", id_, transitions.delete([id_]))
+    return _settled("delete", id_, _told(transitions.delete([id_]), "letters"))
+
+
+def _letters_told(verdicts: list[Verdict]) -> list[Verdict]:
+    if any(verdict.applied for verdict in verdicts):
+        events.changed(jobs=None, topics=["letters"])
+    return verdicts
+
+
+def requeue_letter(id_: UUID, *, actor: str | None = None) -> Verdict:
+    """Requeue a dead letter's job. Raises NotFound, or Conflict (`reason`: resolved, state, unique_key)."""
+    return _settled("letter", id_, requeue_letters([id_], actor=actor))
+
+
+def discard_letter(id_: UUID, *, actor: str | None = None) -> Verdict:
+    """Discard a dead letter; its job stays Failed. Raises NotFound, or Conflict (`reason`: resolved)."""
+    return _settled("letter", id_, discard_letters([id_], actor=actor))
+
+
+def requeue_letters(ids: Sequence[UUID], *, actor: str | None = None) -> list[Verdict]:
+    """Requeue the jobs of a few dead letters (a batch: hundreds, no more); a verdict each, in order."""
+    return _letters_told(transitions.requeue_letters(ids, actor=actor))
+
+
+def discard_letters(ids: Sequence[UUID], *, actor: str | None = None) -> list[Verdict]:
+    """Discard a few dead letters (a batch: hundreds, no more); a verdict each, in order."""
+    return _letters_told(transitions.discard(ids, actor=actor))
