@@ -11,11 +11,16 @@ import django  # noqa: E402  (the environment comes first)
 
 django.setup(set_prefix=False)
 
-from channels.routing import ProtocolTypeRouter  # noqa: E402  (Django comes first)
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  (Django comes first)
+from django.urls import re_path  # noqa: E402
 
+from dashboard.routing import websocket_urlpatterns  # noqa: E402
+from jobs import bulk  # noqa: E402
 from jobs.registry import catalogue  # noqa: E402
 from turno.serving import Handler, refuse_websocket  # noqa: E402
 
 # Before the first request: one that asks for a type must not be the one that meets a broken module.
 catalogue.load(guarded=True)
-application = ProtocolTypeRouter({"http": Handler(), "websocket": refuse_websocket})
+bulk.resume()
+sockets = URLRouter([*websocket_urlpatterns, re_path("", refuse_websocket)])
+application = ProtocolTypeRouter({"http": Handler(), "websocket": sockets})

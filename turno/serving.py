@@ -19,6 +19,6 @@ class Handler(ASGIHandler):
 
 
 async def refuse_websocket(_scope: Any, receive: Any, send: Any) -> None:
-    """No address takes websockets yet: the handshake is answered with 403."""
+    """Where no socket is: the handshake is answered with 403."""
     await receive()
     await send({"type": "websocket.close"})

@@ -28,8 +28,10 @@ ALLOWED_HOSTS = list(CONF.web.allowed_hosts)
 
 # `workers` stands before `channels`, whose own `runworker` command would win otherwise.
 INSTALLED_APPS = [
+    "django.contrib.admin.apps.SimpleAdminConfig",  # its site is `jobs.admin`, which only the addresses import
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
@@ -48,8 +50,11 @@ MIDDLEWARE = [
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "dashboard.zone.ViewerZone",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -57,6 +62,20 @@ ROOT_URLCONF = "turno.urls"
 ASGI_APPLICATION = "turno.asgi.application"
 WSGI_APPLICATION = "turno.wsgi.application"
 DATABASES = databases(CONF.database, pooled=os.environ.get("TURNO_PROCESS") == "web")
+# With Redis the nudges for screens go over it (`jobs.carriers`); sockets of one process need no layer.
+CHANNEL_LAYERS = (
+    {
+        "screens": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": list(CONF.redis.urls), "prefix": CONF.redis.key_prefix},
+        }
+    }
+    if CONF.redis.urls
+    else {}
+)
+# Of this process: who gave wrong keys and passwords (`jobs.throttle`). Django's 300 entries are fewer than the
+# addresses that one attacker may have, and whoever drops out of it is counted from zero.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TEMPLATES = [
@@ -68,6 +87,9 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.template.context_processors.csp",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "dashboard.context.app",
             ],
         },
     },
@@ -107,6 +129,12 @@ SESSION_COOKIE_NAME = "turno_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CONF.web.secure_cookies
+LOGIN_URL = "sign-in"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
 CSRF_COOKIE_NAME = "turno_csrf"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"

@@ -10,7 +10,8 @@ from ninja import Router
 from jobs import access, health, queries
 from jobs.api import shapes
 from jobs.api.openapi import COMMON, PROBLEM
-from jobs.api.schemas_out import InfoOut, LiveOut, ReadyOut, StatsOut, TypesOut, WorkersOut
+from jobs.api.schemas_figures import QueuesOut, StatsOut
+from jobs.api.schemas_out import InfoOut, LiveOut, ReadyOut, TypesOut, WorkersOut
 from jobs.errors import Unavailable
 from jobs.registry import catalogue
 from jobs.version import VERSION
@@ -32,11 +33,13 @@ def get_stats(request: HttpRequest) -> dict[str, Any]:
         "active": {str(state): count for state, count in found.active.items()},
         "parked": found.parked,
         "dead_letters": found.dead_letters,
+        "causes": found.causes,
         "estimated": found.estimated,
         "oldest_enqueued_at": found.oldest_enqueued_at,
         "next_run_at": found.next_run_at,
         "last_hour": found.last_hour,
         "last_24_hours": found.last_24_hours,
+        "p95_duration": found.p95_duration,
         "as_of": found.as_of,
     }
 
@@ -49,6 +52,16 @@ def get_stats(request: HttpRequest) -> dict[str, Any]:
 )
 def list_workers(request: HttpRequest) -> dict[str, Any]:
     return {"items": queries.workers()}
+
+
+@router.get(
+    "/queues",
+    response={200: QueuesOut, **COMMON},
+    operation_id="listQueues",
+    summary=gettext_lazy("The queues, how deep they are and who serves them"),
+)
+def list_queues(request: HttpRequest) -> dict[str, Any]:
+    return {"items": queries.depths(queries.board({}))}
 
 
 @router.get(

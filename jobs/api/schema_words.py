@@ -32,6 +32,9 @@ DESCRIPTIONS = (
     gettext_noop("The figures of now and of the last 24 hours."),
     gettext_noop("A worker process; state is Online, Draining, Silent or Offline, by the database's clock."),
     gettext_noop("The workers, live ones first."),
+    gettext_noop("Why a queue is paused, since when, by whom and until when."),
+    gettext_noop("A queue: what waits, where there is room, whether it is paused."),
+    gettext_noop("The queues, by name."),
     gettext_noop("A job type and what holds for its jobs; registered is false for one that was only seen."),
     gettext_noop("The job types, by name."),
     gettext_noop("What answers here, and how one is let in."),
@@ -41,4 +44,22 @@ DESCRIPTIONS = (
     gettext_noop("The process is alive."),
     gettext_noop("What one probe found; since is when this process first saw it so."),
     gettext_noop("Everything that the product depends on answers."),
+    gettext_noop("Which dead letters, which page."),
+    gettext_noop("A job that ended Failed and waits for a person, or was dealt with by one."),
+    gettext_noop(
+        "A page of dead letters, newest first; it may hold fewer than asked for, only next_cursor null is the end."
+    ),
+    gettext_noop("What became of the dead letter; state is its job's."),
+    gettext_noop("Which jobs; every condition must hold. At least one: an empty filter would mean all jobs."),
+    gettext_noop(
+        "Which dead letters; every condition must hold. At least one: an empty filter would mean all of them."
+    ),
+    gettext_noop("The jobs of an act over many: the named, or all that match a filter."),
+    gettext_noop("The jobs to cancel, and why."),
+    gettext_noop("The dead letters of an act over many: the named, or all pending ones that match a filter."),
+    gettext_noop("One of those that the act would meet."),
+    gettext_noop("What an act over many would apply to; nothing was changed."),
+    gettext_noop("An act over many, which runs on the server; ask for it again until ended is true."),
+    gettext_noop("What an act is done to."),
+    gettext_noop("What is done; dead letters know requeue and discard, jobs the others and requeue."),
 )

@@ -183,36 +183,6 @@ class LogsOut(BaseModel):
     next_after: int | None
 
 
-class EndedOut(BaseModel):
-    """What ended in a span of time; means in seconds."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    succeeded: int
-    failed: int
-    retried: int
-    cancelled: int
-    lost: int
-    mean_duration: float | None
-    mean_wait: float | None
-
-
-class StatsOut(BaseModel):
-    """The figures of now and of the last 24 hours."""
-
-    active: Annotated[dict[str, int], Field(description=gettext_noop("Jobs that have not ended, by state."))]
-    parked: Annotated[
-        int, Field(description=gettext_noop("The Scheduled ones that wait for something other than an instant."))
-    ]
-    dead_letters: int
-    estimated: Annotated[list[str], Field(description=gettext_noop("The figures above that are estimates."))]
-    oldest_enqueued_at: datetime | None
-    next_run_at: datetime | None
-    last_hour: EndedOut
-    last_24_hours: EndedOut
-    as_of: datetime
-
-
 class WorkerOut(BaseModel):
     """A worker process; state is Online, Draining, Silent or Offline, by the database's clock."""
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from jobs.api.openapi import translated
 from jobs.queries import Detail, TypeRow
+from jobs.queries.payloadtext import masked
 
 
 def _label(row: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -29,6 +30,7 @@ def detail(found: Detail) -> dict[str, Any]:
     """Everything about one job."""
     return {
         **job(found.job),
+        "payload": masked(found.job["type"], found.job["payload"]),
         "queue_served": found.queue_served,
         "type_served": found.type_served,
         "attempts": [_attempt(row) for row in found.attempts],

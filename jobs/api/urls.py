@@ -2,10 +2,16 @@
 
 from jobs.api.app import api
 from jobs.api.routes_acts import router as jobs
+from jobs.api.routes_bulk import router as many
+from jobs.api.routes_bulk import runs
+from jobs.api.routes_letters import router as letters
 from jobs.api.routes_system import probes
 from jobs.api.routes_system import router as system
 
+api.add_router("/api/jobs/bulk", many)  # before the jobs, whose ids could be read into its address
 api.add_router("/api/jobs", jobs)
+api.add_router("/api/bulk", runs)
+api.add_router("/api/dead-letters", letters)
 api.add_router("/api", system)
 api.add_router("/health", probes)
 

@@ -1,19 +1,16 @@
 """Who is let in: by key, by session, by being on this machine; and who is not."""
 
-import re
-
 import pytest
 from django.core.cache import cache
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 
-from jobs import access
+from jobs import access, throttle
 from jobs.conf import overridden
 from tests.api.client import KEY, Api
 from tests.transitions import rows
 
 pytestmark = pytest.mark.django_db
-OPEN = {"/api/info", "/health/live", "/health/ready", "/entrar"}
+OPEN = {"/api/info", "/health/live", "/health/ready"}
 BROWSER = {"Accept": "text/html"}
 
 
@@ -23,25 +20,7 @@ def keyless():
         yield
 
 
-def addresses(patterns=None, prefix="/"):
-    for pattern in patterns if patterns is not None else get_resolver().url_patterns:
-        path = prefix + re.sub(r"<[^>]+>", "01890a5d-ac96-774b-bcce-b302099a8057", str(pattern.pattern))
-        if isinstance(pattern, URLResolver):
-            yield from addresses(pattern.url_patterns, path)
-        elif isinstance(pattern, URLPattern):
-            yield path
-
-
-@pytest.mark.parametrize("path", sorted({*addresses()} - OPEN - {"/sair"}))
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_nothing_but_the_open_addresses_answers_a_stranger(stranger, path, method):
-    answer = stranger.ask(method, path, b"{}", "application/json")
-    assert answer.status in {401, 403, 405}, (method, path, answer.status)
-    page = stranger.client.generic(method, path, headers=BROWSER)
-    assert page.status_code in {302, 401, 403, 405}
-
-
-@pytest.mark.parametrize("path", sorted(OPEN - {"/entrar"}))
+@pytest.mark.parametrize("path", sorted(OPEN))
 def test_the_open_addresses_answer_without_a_key(stranger, path):
     assert stranger.get(path).status == 200
 
@@ -104,11 +83,11 @@ def test_a_wrong_neighbour_does_not_shut_out_whoever_came_with_the_right_key(api
 
 def test_the_hour_in_which_an_address_is_remembered_begins_anew_with_each_right_key(api, monkeypatch):
     told = {}
-    monkeypatch.setattr(access.cache, "set", lambda name, value, seconds: told.update({name: (value, seconds)}))
+    monkeypatch.setattr(throttle.cache, "set", lambda name, value, seconds: told.update({name: (value, seconds)}))
     for _ in range(2):
         told.clear()
         api.get("/api/jobs")
-        assert told == {"turno:known:127.0.0.1": (True, access.REMEMBERED)}
+        assert told == {"turno:known:127.0.0.1": (True, throttle.REMEMBERED)}
 
 
 def test_failures_are_counted_by_address_and_for_ipv6_by_network(db):
@@ -132,7 +111,7 @@ def test_without_a_key_the_house_is_open_to_this_machine(db):
     assert stranger.get("/api/jobs").status == 200
     assert stranger.get("/api/info").json["access"] == "open"
     assert stranger.get("/api/info").json["key_required"] is False
-    assert stranger.client.get("/", headers=BROWSER).status_code == 200
+    assert stranger.client.get("/painel/", headers=BROWSER).status_code == 200
 
 
 @pytest.mark.usefixtures("keyless")
@@ -164,7 +143,7 @@ def test_another_host_name_closes_the_open_house(stranger, settings):
 
 @pytest.mark.usefixtures("keyless")
 def test_a_closed_house_tells_people_what_to_configure(stranger):
-    response = stranger.client.get("/", headers=BROWSER | {"X-Forwarded-For": "10.0.0.1", "Host": "localhost"})
+    response = stranger.client.get("/painel/", headers=BROWSER | {"X-Forwarded-For": "10.0.0.1", "Host": "localhost"})
     assert response.status_code == 403
     assert b"TURNO_API__KEY" in response.content
 

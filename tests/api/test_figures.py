@@ -76,6 +76,24 @@ def test_a_count_beyond_the_limit_is_an_estimate_and_says_so(api, monkeypatch):
     assert found.enqueued >= 11
 
 
+def test_stats_know_the_causes_and_the_usual_duration(api):
+    rows.make_letter(rows.make_job("Failed"), fingerprint="a")
+    rows.make_letter(rows.make_job("Failed"), fingerprint="a")
+    found = api.get("/api/stats").json
+    assert (found["dead_letters"], found["causes"], found["p95_duration"]) == (2, 1, None)
+
+
+def test_queues_say_what_waits_where_there_is_room_and_what_is_paused(api):
+    worker("a")
+    rows.make_jobs(3, queue="critical", enqueued_at=rows.ago(100))
+    rows.execute("INSERT INTO turno.pauses (scope, value, reason) VALUES ('queue', 'reports', 'deploy')")
+    critical, default, reports = api.get("/api/queues").json["items"]
+    assert (critical["queue"], critical["waiting"], critical["free"], critical["workers"]) == ("critical", 3, 2, 1)
+    assert critical["oldest_for"] >= 100
+    assert (default["capacity"], default["busy"], default["oldest_for"], default["paused"]) == (4, 0, None, None)
+    assert (reports["paused"]["reason"], reports["paused"]["who"], reports["capacity"]) == ("deploy", None, 0)
+
+
 def test_workers_are_judged_by_the_database_clock(api):
     worker("a", seen=1)
     worker("b", seen=20)

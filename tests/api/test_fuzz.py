@@ -7,10 +7,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from jobs import access
+from jobs import bulk, throttle
 from jobs.api.app import api
 from jobs.registry import catalogue
 from tests.api.client import KEY
+
+pytestmark = pytest.mark.slow
 
 HEADERS = {"X-Turno-Key": KEY, "Host": "localhost"}
 # Of these two the document can't say all: a key may belong to another body already (422), and a payload's own
@@ -28,14 +30,15 @@ BOUNDED = settings(
 
 @pytest.fixture
 def document(clean_tables, monkeypatch):
-    monkeypatch.setattr(access, "FAILURES_A_MINUTE", 10**9)  # some requests come with a wrong key on purpose
+    monkeypatch.setattr(throttle, "FAILURES_A_MINUTE", 10**9)  # some requests come with a wrong key on purpose
     # The types that other tests declare would make a document too large to draw cases from.
     catalogue.load()
     ours = {name: type_ for name, type_ in catalogue._types.items() if type_.module.startswith("turno.")}
     assert ours
     monkeypatch.setattr(catalogue, "_types", ours)
     monkeypatch.setattr(api, "_documents", {})
-    return schemathesis.openapi.from_wsgi("/openapi/v1.json", get_wsgi_application(), headers=HEADERS)
+    yield schemathesis.openapi.from_wsgi("/openapi/v1.json", get_wsgi_application(), headers=HEADERS)
+    bulk.crew.join()
 
 
 def hold(operation, mode):

@@ -6,9 +6,11 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from tests.api.client import PROBLEM
+from tests.api.client import KEY, PROBLEM
 from tests.api.served import free_port, serving
 from tests.transitions import rows
+
+pytestmark = pytest.mark.slow
 
 BODY = {"type": "report.generate", "payload": {}}
 SPELLINGS = ("Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY")
@@ -78,14 +80,18 @@ def test_head_answers_with_the_headers_alone(served):
     assert int(headers["content-length"]) > 0
 
 
-def test_a_websocket_is_refused_quietly(served):
+@pytest.mark.parametrize(
+    ("path", "key"), [("/hubs/nothing", KEY), ("/", KEY), ("/hubs/jobs", ""), ("/hubs/painel", KEY)]
+)
+def test_a_websocket_where_none_is_or_without_leave_is_refused_quietly(served, path, key):
     handshake = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "X-Turno-Key": key,
     }
-    assert served.ask("GET", "/hubs/jobs", None, handshake)[0] == 403
+    assert served.ask("GET", path, None, handshake)[0] == 403
 
 
 def test_a_job_is_posted_and_read_and_sigterm_ends_the_process(served):

@@ -52,6 +52,14 @@ def test_a_second_start_finds_its_data_its_secrets_and_its_port_again(stand_in):
     assert _starts(stand_in) == 2
 
 
+def test_the_login_is_shown_by_the_start_that_made_its_user_and_by_no_other(stand_in):
+    stand_in.start().send_signal(signal.SIGTERM)
+    password = envfile.read(stand_in.root / ".env")["DJANGO_SUPERUSER_PASSWORD"]
+    assert f"admin, password {password}" in stand_in.launchers[0].communicate()[0]
+    stand_in.start().send_signal(signal.SIGTERM)
+    assert password not in stand_in.launchers[1].communicate()[0]
+
+
 def test_a_start_that_does_not_find_its_data_again_says_so(stand_in):
     stand_in.start().send_signal(signal.SIGTERM)
     assert "empty tables" not in stand_in.launchers[0].communicate()[0]

@@ -17,7 +17,8 @@ from turno.launcher.paths import Project
 from turno.launcher.say import _
 
 DEFAULT_PORT = 8080
-SECRETS = {"TURNO_API__KEY": 24, "TURNO_WEB__SECRET_KEY": 48}  # bytes of randomness
+PASSWORD = "DJANGO_SUPERUSER_PASSWORD"  # noqa: S105  of the first user, by the name that Django gives the variable
+SECRETS = {"TURNO_API__KEY": 24, "TURNO_WEB__SECRET_KEY": 48, PASSWORD: 15}  # bytes of randomness
 
 
 class Config:

@@ -19,6 +19,7 @@ from turno.launcher.signals import Interrupted, Signals
 from turno.launcher.state import State, described, state_path
 
 WORKERS = 3
+FIRST_USER = "first user made: "  # `migrate --first-user` says so, with the name
 LINES_FOR_PEOPLE = 8
 
 
@@ -36,11 +37,11 @@ def start(project: Project, options: Options, console: Console, signals: Signals
     state = State(address=config.address, stop_within=patience.everything(config))
     keeper = Keeper(console, signals, state, state_path(project))
     try:
-        prepare_database(project, config, keeper, console, signals)
+        first_user = prepare_database(project, config, keeper, console, signals)
         keeper.children = children(project, config)
         keeper.start_all()
         keeper.wait_until_ready(config.address, config.key)
-        screen.welcome(console, config, WORKERS, time.monotonic() - began)
+        screen.welcome(console, config, WORKERS, time.monotonic() - began, first_user)
         if options.browser:
             screen.open_browser(config.address)
         keeper.serve()
@@ -74,8 +75,11 @@ def check_port(config: Config) -> None:
     )
 
 
-def prepare_database(project: Project, config: Config, keeper: Keeper, console: Console, signals: Signals) -> None:
-    """Start or reach the database and bring its tables up to date. Raises LauncherError."""
+def prepare_database(project: Project, config: Config, keeper: Keeper, console: Console, signals: Signals) -> str:
+    """Start or reach the database and bring its tables up to date. Raises LauncherError.
+
+    Answers the name of the user that was made, "" where there were users already.
+    """
     if url := config.own_database:
         database.wait_for(url, console, signals)
     else:
@@ -84,13 +88,13 @@ def prepare_database(project: Project, config: Config, keeper: Keeper, console: 
     console.progress(_("Updating the tables"))
     log = project.logs / "migrate.log"
     with log.open("wb") as output:
-        command = [sys.executable, "manage.py", "migrate", "--no-input"]
+        command = [sys.executable, "manage.py", "migrate", "--no-input", "--first-user"]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             cwd=project.root, env=environment(config), check=False,
         )  # fmt: skip
+    told = log.read_text(errors="replace")
     if done.returncode:
-        told = log.read_text(errors="replace")
         lines = [line.strip() for line in told.splitlines() if line.strip()] or [str(done.returncode)]
         # A traceback says it in its last line; what was meant for people is short and all of it matters.
         reason = (
@@ -98,6 +102,8 @@ def prepare_database(project: Project, config: Config, keeper: Keeper, console: 
         )
         raise LauncherError(_("The tables could not be updated: {reason} (log: {log})").format(reason=reason, log=log))
     console.done(_("The tables are up to date"))
+    made = (line.removeprefix(FIRST_USER) for line in told.splitlines() if line.startswith(FIRST_USER))
+    return next(made, "").strip()
 
 
 def environment(config: Config) -> dict[str, str]:

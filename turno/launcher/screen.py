@@ -5,22 +5,25 @@ import shutil
 import subprocess
 import sys
 
-from turno.launcher.config import Config
+from turno.launcher.config import PASSWORD, Config
 from turno.launcher.say import Console, _, decimal
 
 EXAMPLE = '{"type": "report.generate", "payload": {"duration": 5}}'
 
 
-def welcome(console: Console, config: Config, workers: int, seconds: float) -> None:
-    """Print where Turno runs and what to try."""
+def welcome(console: Console, config: Config, workers: int, seconds: float, first_user: str = "") -> None:
+    """Print where Turno runs and what to try; the login once, when its user was made."""
     address, key = config.address, config.key
     console.done(_("Web and {count} workers are ready").format(count=workers))
     console.line()
     console.line("  " + _("Turno is running (started in {seconds} s).").format(seconds=decimal(seconds)))
     console.line()
+    password = config.variable(PASSWORD)
+    login = _("{name}, password {password}  (in .env; for /admin too)").format(name=first_user, password=password)
     rows = [
         (_("Address"), address),
         (_("Key"), _("{key}  (in .env; for X-Turno-Key and to sign in)").format(key=key) if key else "-"),
+        *([(_("Login"), login)] if first_user else []),
         ("API", f"{address}/docs"),
         (_("Logs"), ".turno/logs"),
     ]

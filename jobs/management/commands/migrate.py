@@ -19,6 +19,7 @@ from django.db.utils import DataError, NotSupportedError, OperationalError, Prog
 from psycopg import errors
 
 from jobs.durations import parse_duration
+from jobs.management.first_user import MADE, make_first_user
 from jobs.speech import _
 
 ADVISORY_LOCK = int.from_bytes(b"turno")
@@ -51,6 +52,11 @@ class Command(migrate.Command):
             metavar="SECONDS",
             help=_("Give up when a table stays locked for this long (10); nothing of that migration is applied."),
         )
+        parser.add_argument(
+            "--first-user",
+            action="store_true",
+            help=_("Make the administrator admin, with the password of DJANGO_SUPERUSER_PASSWORD, where nobody is."),
+        )
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Connect, wait for the lock, migrate, put the session back."""
@@ -62,7 +68,10 @@ class Command(migrate.Command):
         reads_only = options["plan"] or options["check_unapplied"]
         settings = {**SESSION, "lock_timeout": f"{options['lock_timeout'] * 1000:.0f}"}
         with _explained(connection), self._lock(connection, held=not reads_only), _session(connection, settings):
-            return super().execute(*args, **options)
+            done = super().execute(*args, **options)
+            if options["first_user"] and not reads_only and make_first_user(options["database"]):
+                self.stdout.write(MADE)
+            return done
 
     def _connect(self, connection: BaseDatabaseWrapper, wait: float) -> None:
         deadline, told = time.monotonic() + wait, False
