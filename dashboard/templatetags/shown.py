@@ -1,14 +1,19 @@
-"""How values are shown: a state's word and mark, spans of time, shortened ids."""
+"""How values are shown: a state's word and mark, clocks that the page moves, numbers, shortened ids."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from django import template
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from dashboard import wording
+from dashboard.timeline import actor_name
 from jobs.states import State
 
 register = template.Library()
@@ -64,27 +69,80 @@ def attempt(job: dict[str, Any]) -> int:
     return int(job["attempts_used"]) + (job["state"] == State.PROCESSING)
 
 
+register.filter("actor", actor_name)
+register.filter("clock", wording.clock)
+register.filter("span", wording.span)
+register.filter("count", wording.count)
+register.filter("size", wording.size)
+
+
+def _filled(value: Any, say: Callable[[Any], str]) -> str:
+    return wording.NOTHING if value is None else say(value)
+
+
 @register.filter
-def clock(seconds: float | None) -> str:
-    """A span as people read a stopwatch: 0:07, 12:40, 3:02:11."""
+def instant(value: datetime | None) -> str:
+    """The time of day in the viewer's zone, to the second."""
+    return _filled(value, lambda at: f"{timezone.localtime(at):%H:%M:%S}")
+
+
+@register.filter
+def stamp(value: datetime | None) -> str:
+    """Day and second in the viewer's zone."""
+    return _filled(value, wording.stamp)
+
+
+@register.filter
+def day(value: datetime | None) -> str:
+    """The day in words where it is near, and the minute."""
+    return _filled(value, wording.day)
+
+
+@register.filter
+def exact(value: datetime | None) -> str:
+    """The instant in the viewer's zone and in UTC, for titles."""
+    return _filled(value, wording.exact)
+
+
+@register.simple_tag
+def since(seconds: float | None) -> str | SafeString:
+    """A stopwatch that the page moves: `seconds` at the instant of the rendering."""
     if seconds is None:
-        return "–"
-    whole = max(0, int(seconds))
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        return wording.NOTHING
+    return format_html('<time data-since="{}">{}</time>', max(0, int(seconds)), wording.clock(seconds))
 
 
-@register.filter
-def ago(instant: datetime | None) -> float | None:
-    """Seconds since an instant."""
-    return None if instant is None else (timezone.now() - instant).total_seconds()
+@register.simple_tag
+def countdown(seconds: float | None) -> str | SafeString:
+    """A stopwatch that runs down to 0:00."""
+    if seconds is None:
+        return wording.NOTHING
+    return format_html('<time data-until="{}">{}</time>', max(0, int(seconds)), wording.clock(seconds))
 
 
-@register.filter
-def until(instant: datetime | None) -> float | None:
-    """Seconds to an instant, 0 when it has passed."""
-    return None if instant is None else max(0.0, (instant - timezone.now()).total_seconds())
+@register.simple_tag
+def ago(seconds: float | None, at: datetime | None = None) -> str | SafeString:
+    """An age in words that the page moves, with the exact instant in its title. `seconds` None: counted from `at`."""
+    if seconds is None:
+        if at is None:
+            return wording.NOTHING
+        seconds = (timezone.now() - at).total_seconds()
+    said = wording.ago(seconds, at)
+    if at is None:
+        return format_html('<time data-ago="{}">{}</time>', max(0, int(seconds)), said)
+    return format_html(
+        '<time data-ago="{}" datetime="{}" title="{}">{}</time>',
+        max(0, int(seconds)),
+        at.isoformat(timespec="seconds"),
+        wording.exact(at),
+        said,
+    )
+
+
+@register.filter(name="ago")
+def age(value: datetime | None) -> float | None:
+    """Seconds since an instant, by this machine's clock: only where the database gave no age."""
+    return None if value is None else (timezone.now() - value).total_seconds()
 
 
 @register.filter

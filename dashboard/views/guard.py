@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -42,3 +42,16 @@ def safe_next(request: HttpRequest, wanted: str | None) -> str:
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
     return wanted if good else home
+
+
+def came_from(request: HttpRequest) -> str:
+    """Where to go after an act without a script: what its form says (`next`), else the page that it was on."""
+    wanted = request.POST.get("next")
+    if not wanted:
+        try:
+            page = urlsplit(request.headers.get("Referer", ""))
+        except ValueError:  # it is whatever the browser sent
+            return safe_next(request, None)
+        if page.netloc == request.get_host():
+            wanted = page._replace(scheme="", netloc="", fragment="").geturl()
+    return safe_next(request, wanted)

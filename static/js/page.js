@@ -1,4 +1,4 @@
-/* What works better with a script: theme, showing a typed key, copying, instants in the reader's zone.
+/* What works better with a script: theme, showing a typed key, copying.
    Controls that need it carry `hidden` and are shown here. */
 (function () {
   "use strict";
@@ -27,27 +27,19 @@
     var said = document.getElementById(button.dataset.said);
     navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim()).then(function () {
       if (said) said.textContent = button.dataset.done;
-    }, function () { /* refused by the browser: the text can still be selected */ });
-  }
-
-  function localInstants() {
-    var wording = new Intl.DateTimeFormat(root.lang || undefined, {
-      day: "2-digit", month: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit"
-    });
-    all("time[data-local]").forEach(function (time) {
-      time.title = time.dateTime;
-      time.textContent = wording.format(new Date(time.dateTime));
+      else if (window.Turno && Turno.toast) Turno.toast(Turno.words.copied);
+    }, function () { /* refused by the browser: the text can still be selected */
+      if (window.Turno && Turno.toast) Turno.toast(Turno.words.not_copied, { error: true });
     });
   }
 
   document.addEventListener("click", function (event) {
     var button = event.target.closest("[data-theme-toggle], [data-peek], [data-copy]");
     if (!button) return;
-    if (button.matches("[data-theme-toggle]")) toggleTheme();
+    if (button.matches("[data-theme-toggle]")) { if (!(window.Turno && Turno.nextTheme)) toggleTheme(); } // else ui.js
     else if (button.matches("[data-peek]")) peek(button);
     else copy(button);
   });
 
   all("[data-scripted]").forEach(function (control) { control.hidden = false; });
-  localInstants();
 })();

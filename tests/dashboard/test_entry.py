@@ -23,13 +23,13 @@ def enter(browser, key=KEY, **form):
 
 
 def test_a_page_leads_to_the_login_and_back(browser):
-    response = browser.get("/?x=1")
-    assert (response.status_code, response["Location"]) == (302, "/entrar?next=%2F%3Fx%3D1")
+    response = browser.get("/painel/?x=1")
+    assert (response.status_code, response["Location"]) == (302, "/entrar?next=%2Fpainel%2F%3Fx%3D1")
     form = browser.get(response["Location"])
-    assert b'value="/?x=1"' in form.content
-    response = enter(browser, next="/?x=1")
-    assert (response.status_code, response["Location"]) == (302, "/?x=1")
-    assert browser.get("/").status_code == 200
+    assert b'value="/painel/?x=1"' in form.content
+    response = enter(browser, next="/painel/?x=1")
+    assert (response.status_code, response["Location"]) == (302, "/painel/?x=1")
+    assert browser.get("/painel/").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_after_five_wrong_keys_the_form_waits(browser):
     response = enter(browser)
     assert response.status_code == 429
     assert int(response["Retry-After"]) > 0
-    assert browser.get("/").status_code == 302
+    assert browser.get("/painel/").status_code == 302
 
 
 def test_signing_in_begins_a_new_session(browser):
@@ -83,7 +83,7 @@ def test_signing_out_ends_the_session_for_good(browser):
     old = browser.cookies["turno_session"].value
     assert browser.post("/sair")["Location"] == "/entrar"
     browser.cookies["turno_session"] = old
-    assert browser.get("/").status_code == 302
+    assert browser.get("/painel/").status_code == 302
 
 
 def test_signing_out_takes_a_post(browser):

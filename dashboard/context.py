@@ -1,0 +1,47 @@
+"""What every page's frame needs: who looks, in which zone, and the counts beside the screens' names."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import Error
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+
+from dashboard import reads, zone
+from dashboard.words import words
+from jobs import access
+from jobs.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """The counts in the navigation; None where the database did not answer."""
+
+    workers: int | None
+    letters: int | None
+    letters_estimated: bool = False
+
+
+def navigation() -> Navigation:
+    """The counts, from figures that all viewers share; never raises."""
+    try:
+        stats = reads.stats()
+        fleet = reads.fleet()
+    except Error:
+        return Navigation(None, None)
+    live = sum(worker.state != "Offline" for worker in fleet)
+    return Navigation(live, stats.dead_letters, "dead_letters" in stats.estimated)
+
+
+def app(request: HttpRequest) -> dict[str, Any]:
+    """Context processor of the pages; nothing is asked before a template uses it."""
+    return {
+        "version": VERSION,
+        "nav": SimpleLazyObject(navigation),
+        "words": words,  # a template calls it
+        "zone_label": SimpleLazyObject(lambda: zone.label(timezone.get_current_timezone())),
+        "zone_name": SimpleLazyObject(timezone.get_current_timezone_name),
+        "open_house": SimpleLazyObject(lambda: access.mode(request) is access.Mode.OPEN),
+        "can_operate": SimpleLazyObject(lambda: access.may_operate(request)),
+    }

@@ -1,0 +1,103 @@
+"""Why a waiting job does not run, in sentences: what stands in its way, and what would help."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from dashboard import wording
+from dashboard.timeline import WAITS, actor_name
+from jobs.queries.pauses import PauseRow
+from jobs.queries.waiting import COUNTED, Hindrances
+from jobs.states import TIMED, State, Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One reason: `mark` is a mark's name, `text` the sentence, `note` what to add, `code` a command that would help;
+    `left` (seconds) is a countdown beside the text."""
+
+    mark: str
+    text: str
+    note: str = ""
+    code: str = ""
+    left: float | None = None
+
+
+def why(job: Mapping[str, Any], found: Hindrances | None) -> list[Why]:
+    """The reasons, the strongest first; empty for a job that does not wait."""
+    if job["state"] == State.SCHEDULED and job["waiting_for"] in TIMED:
+        return [_timed(job)]
+    if found is None:
+        return []
+    parked = [_parked(job, found)] if job["state"] == State.SCHEDULED else []
+    return [*parked, *map(_paused, found.pauses), *_unserved(job, found), *_place(job, found)]
+
+
+def _timed(job: Mapping[str, Any]) -> Why:
+    note = wording.stamp(job["run_at"])
+    return Why("scheduled", str(WAITS[Waiting(job["waiting_for"])]), note, left=max(0.0, job["due_in"] or 0.0))
+
+
+def _parked(job: Mapping[str, Any], found: Hindrances) -> Why:
+    waiting = Waiting(job["waiting_for"])
+    note = _("Gate: %(gate)s") % {"gate": job["gate"]} if job["gate"] else ""
+    left = found.circuit_retry if waiting is Waiting.CIRCUIT else None
+    return Why("paused" if waiting is Waiting.PAUSE else "queued", str(WAITS[waiting]), note, left=left)
+
+
+def _paused(pause: PauseRow) -> Why:
+    what = {"value": pause.value, "span": wording.span(pause.since_for // 60 * 60 or pause.since_for)}
+    text = {
+        "queue": _("Queue %(value)s has been paused for %(span)s."),
+        "type": _("Type %(value)s has been paused for %(span)s."),
+        "tag": _("Tag %(value)s has been paused for %(span)s."),
+        "key": _("Key %(value)s has been paused for %(span)s."),
+    }[pause.scope] % what
+    notes = [pause.reason] if pause.reason else []
+    if pause.who:
+        notes.append(_("By %(who)s.") % {"who": actor_name(pause.who)})
+    if pause.until is not None:
+        notes.append(_("Until %(instant)s.") % {"instant": wording.stamp(pause.until)})
+    return Why("paused", text, " · ".join(notes))
+
+
+def _unserved(job: Mapping[str, Any], found: Hindrances) -> Iterator[Why]:
+    if not found.queue_served:
+        yield Why(
+            "failure",
+            _("No live worker serves the queue %(queue)s.") % {"queue": job["queue"]},
+            _("It runs as soon as one starts:"),
+            f"python manage.py runworker --queues {job['queue']}:4",
+        )
+    elif not found.type_served:
+        yield Why(
+            "failure",
+            _("No live worker of this queue has the type %(type)s.") % {"type": job["type"]},
+            _("Its handler's module is missing there, can't be imported, or --types leaves it out."),
+        )
+
+
+def _place(job: Mapping[str, Any], found: Hindrances) -> Iterator[Why]:
+    if found.ahead is None:
+        return
+    if found.ahead > COUNTED:
+        text = _("More than %(n)s jobs are ahead of it in the queue.") % {"n": wording.number(COUNTED)}
+    elif found.ahead:
+        text = ngettext(
+            "%(n)s job is ahead of it in the queue.", "%(n)s jobs are ahead of it in the queue.", found.ahead
+        ) % {"n": wording.number(found.ahead)}
+    else:
+        text = _("It is the next one of its queue.")
+    note = ""
+    if found.queue_served and found.slots and found.busy >= found.slots:
+        note = ngettext(
+            "The only slot that live workers have for this queue is busy.",
+            "All %(n)s slots that live workers have for this queue are busy.",
+            found.slots,
+        ) % {"n": wording.number(found.slots)}
+    elif found.queue_served and found.type_served and not found.pauses and not found.ahead:
+        note = _("A worker takes it in a moment.")
+    yield Why("queued", text, note)

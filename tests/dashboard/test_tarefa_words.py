@@ -1,0 +1,129 @@
+"""Nothing that the engine writes about a job lacks words."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone, translation
+
+from dashboard import bulkwords, timeline
+from dashboard.reasons import why
+from jobs.queries.pauses import PauseRow
+from jobs.queries.waiting import COUNTED, Hindrances
+from jobs.states import PARKED, TIMED, Outcome, Reason, State, Waiting
+
+
+@pytest.fixture(autouse=True)
+def english():
+    with translation.override("en"):
+        yield
+
+
+NOW = timezone.now()
+JOB = {
+    "recurring_name": None, "rerun_of": None, "origin": None, "run_at": NOW + timedelta(seconds=107),
+    "state": "Enqueued", "waiting_for": None, "gate": None, "queue": "reports", "type": "report.generate",
+    "due_in": 107.0,
+}  # fmt: skip
+
+
+def change(reason, to_state="Enqueued", **more):
+    row = {"id": 1, "at": NOW, "reason": reason, "detail": None, "actor": None, "execution": 1, "to_state": to_state}
+    return row | {"from_state": None} | more
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_words(reason):
+    (step,) = timeline.steps(JOB, [change(str(reason))], {1: ""})
+    assert step.said
+    assert step.said != str(reason) or reason is Reason.CREATED or reason is Reason.CANCELLED
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_outcome_has_words_and_a_mark(outcome):
+    assert timeline.OUTCOMES[outcome]
+    assert timeline.OUTCOME_MARKS[outcome]
+
+
+def test_whatever_a_job_waits_for_has_words():
+    assert set(timeline.WAITS) == set(Waiting)
+
+
+@pytest.mark.parametrize("language", ["pt-br", "en"])
+def test_the_words_can_be_said_in_each_language(language):
+    with translation.override(language):
+        for table in (timeline.REASONS, timeline.OUTCOMES, timeline.WAITS):
+            assert all(str(words) for words in table.values())
+
+
+def test_a_reason_of_a_later_version_is_shown_as_it_is():
+    assert timeline.steps(JOB, [change("teleported")], {})[0].said == "teleported"
+
+
+def test_the_time_line_names_the_worker_and_the_wait():
+    changes = [
+        change("created"),
+        change("claimed", "Processing", at=NOW + timedelta(seconds=3)),
+        change("retry", "Scheduled", at=NOW + timedelta(seconds=10), detail="no answer"),
+    ]
+    retry, claimed, created = timeline.steps(JOB, changes, {1: "worker-01"})
+    assert claimed.said == "worker-01 took it after 3.0 s in the queue"
+    assert retry.said == "another attempt in 1 min 37 s (backoff)"
+    assert retry.detail == "no answer"
+    assert created.said == "created"
+
+
+def test_who_made_a_job_is_said_as_it_is_known():
+    created = [change("created")]
+    assert timeline.steps(JOB | {"origin": "API"}, created, {})[0].said == "created by API"
+    assert timeline.steps(JOB | {"recurring_name": "nightly"}, created, {})[0].said == "created by nightly"
+    assert timeline.steps(JOB, [change("cancelled", actor="user:ana")], {})[0].by == "ana"
+
+
+def hindered(**facts):
+    blank = {"pauses": [], "queue_served": True, "type_served": True, "ahead": 0, "slots": 4, "busy": 0}
+    return Hindrances(**{**blank, "circuit_retry": None, **facts})
+
+
+def texts(job, found):
+    return " ".join(f"{reason.text} {reason.note} {reason.code}" for reason in why(job, found))
+
+
+@pytest.mark.parametrize("waiting", Waiting)
+def test_a_scheduled_job_says_what_it_waits_for(waiting):
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": str(waiting), "gate": "x" if waiting in PARKED else None}
+    said = why(job, hindered(ahead=None) if waiting in PARKED else None)
+    assert said[0].text == str(timeline.WAITS[waiting])
+    assert (said[0].left == 107.0) is (waiting in TIMED)
+
+
+def test_a_queued_job_says_what_stands_in_its_way():
+    pause = PauseRow("queue", "reports", "the printer", "user:ana", NOW, 720.0, None, None)
+    said = texts(JOB, hindered(pauses=[pause], queue_served=False, ahead=COUNTED + 1))
+    assert "Queue reports has been paused for 12 min" in said
+    assert "the printer · By ana." in said
+    assert "--queues reports:4" in said
+    assert "More than 1,000 jobs are ahead" in said
+    assert "has the type report.generate" in texts(JOB, hindered(type_served=False))
+    assert "All 4 slots" in texts(JOB, hindered(busy=4, ahead=2))
+    assert "2 jobs are ahead" in texts(JOB, hindered(ahead=2))
+    assert "A worker takes it in a moment" in texts(JOB, hindered())
+
+
+@pytest.mark.parametrize("scope", ["queue", "type", "tag", "key"])
+def test_every_kind_of_pause_has_words(scope):
+    pause = PauseRow(scope, "x", "", None, NOW, 5.0, NOW, 5.0)
+    assert "x" in why(JOB, hindered(pauses=[pause]))[0].text
+
+
+def test_a_job_that_does_not_wait_has_no_reasons():
+    assert why(JOB | {"state": State.PROCESSING}, None) == []
+
+
+def test_a_question_about_one_job_speaks_of_one():
+    for words in bulkwords.TEXTS.values():
+        assert words(1) != words(2)
+
+
+def test_who_acted_is_never_the_engines_own_word():
+    for word in timeline.ACTORS:
+        assert timeline.actor_name(word) != word
