@@ -18,10 +18,10 @@ debian_root() {
     [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1
 }
 
-# install_packages NAME…: from the system's packages, quietly.
+# install_packages NAME…: from the system's packages, quietly; RUNLEVEL keeps them from starting servers nobody asked for.
 install_packages() {
     say "Instalando pacotes do sistema: $*" "Installing system packages: $*"
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    { apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         -o Dpkg::Options::=--force-confold "$@"; } \
         >/dev/null 2>&1 || say "Não foi possível instalar: $*" "Could not install: $*"
 }
@@ -37,19 +37,32 @@ prepare() {
         fi
     fi
     "$python" -m turno.launcher.venv --exact .venv-test requirements/test.txt
-    need msgfmt gettext
+    need gettext msgfmt
     need curl curl
+    if [ "$mode" != unit ]; then
+        need chromium chromium chromium-browser google-chrome google-chrome-stable
+        need redis-server redis-server
+    fi
+    if [ "${#missing[@]}" -gt 0 ] && debian_root; then
+        install_packages "${missing[@]}"
+    fi
 }
 
-# need COMMAND PACKAGE: a command that the checks use, from the system's packages.
+missing=()
+
+# need PACKAGE COMMAND…: one of these commands, which the checks use; else the package is noted in `missing`.
 need() {
-    if ! command -v "$1" >/dev/null 2>&1; then
-        if debian_root; then
-            install_packages "$2"
-        else
-            say "Falta o comando $1, que as verificações usam: instale o pacote $2." \
-                "The command $1 is missing, which the checks use: install the package $2."
+    local package="$1" name
+    shift
+    for name in "$@"; do
+        if command -v "$name" >/dev/null 2>&1; then
+            return
         fi
+    done
+    missing+=("$package")
+    if ! debian_root; then
+        say "Falta o comando $1, que as verificações usam: instale o pacote $package." \
+            "The command $1 is missing, which the checks use: install the package $package."
     fi
 }
 
@@ -106,7 +119,7 @@ export TURNO_DATABASE__URL="${TURNO_DATABASE__URL:-$TURNO_TEST_POSTGRES}"
 
 case "$mode" in
     all) chosen="not longo" ;;
-    unit) chosen="not crash and not launcher_slow and not longo" ;;
+    unit) chosen="not browser and not slow and not crash and not launcher_slow and not longo" ;;
     longo) chosen="longo" ;;
 esac
 if [ "$mode" != longo ]; then
@@ -115,9 +128,12 @@ fi
 if [ "${#failed[@]}" -gt 0 ]; then
     say "Verificações que falharam: ${failed[*]}" "Checks that failed: ${failed[*]}"
 fi
-# Tests with real processes share the cores with them, and run one at a time.
+# Two test processes; in the whole run tests with real processes run one at a time (tests/conftest.py says which stay together).
 spread=()
-[ "$mode" != unit ] || spread=(-n 2 --dist worksteal)
+case "$mode" in
+    unit) spread=(-n 2 --dist worksteal) ;;
+    all) spread=(-n 2 --dist loadgroup) ;;
+esac
 code=0
 .venv-test/bin/python -m pytest -m "$chosen" ${spread[@]+"${spread[@]}"} "$@" || code=$?
 if [ "$code" -eq 5 ] && [ "$mode" = longo ]; then

@@ -19,6 +19,8 @@ PLACEHOLDER = re.compile(r"%(?:\([a-z_]+\))?[a-z]|\{\{.*?\}\}|\{[a-z_]+(?::[^}]*
 SAME_IN_BOTH = {
     "API", "Id", "Logs", "Online", "Total", "Worker", "Workers",
     "%(n)s worker online", "%(n)s workers online", "Page %(number)d: %(error)s",
+    "%(n)s worker", "%(n)s workers", "%(online)s online", "Auto", "Bytes", "Host", "Log", "Login", "Payload",
+    "debug", "info", "lease", "leases", "worker", "workers",
 }  # fmt: skip
 
 
@@ -81,7 +83,9 @@ def test_every_translation_keeps_the_placeholders_of_its_message(language):
         said: _placeholders(entry.key[1])
         for entry in entries(_po(language))[1:]
         for said in entry.translations
-        if _placeholders(said) != _placeholders(entry.key[1])
+        # A sentence for one may leave the number out.
+        if _placeholders(said)
+        not in (_placeholders(entry.key[1]), _placeholders(entry.parts.get("msgid_plural", entry.key[1])))
     }
 
     assert wrong == {}
@@ -147,7 +151,7 @@ def test_portuguese_is_spoken_unless_english_is_asked_for(asked, language, title
         assert answer.status_code == 404
         assert title in answer.content.decode()
         if accept == "text/html":
-            assert f'<html lang="{language}">' in answer.content.decode()
+            assert f'<html lang="{language}"' in answer.content.decode()
         else:
             assert answer.headers["Content-Language"] == language
 

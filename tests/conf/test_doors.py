@@ -9,6 +9,8 @@ import pytest
 
 from turno import environment
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 MANAGE = [sys.executable, "manage.py"]
 DAPHNE = [sys.executable, "-m", "daphne", "-p", "0", "turno.asgi:application"]

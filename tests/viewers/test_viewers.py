@@ -1,0 +1,31 @@
+"""A page that many people look at costs the database what it costs for one, and never a look at the whole table."""
+
+import pytest
+
+from tests.kit.processes import database_url
+from tests.viewers.crowd import PAGES, compare, house, scans
+
+
+def costs_as_one(folder, *, jobs, crowd, seconds, pages):
+    url = database_url()
+    with house(url, folder, jobs=jobs) as site:
+        site.get(pages[0])
+        before = scans(url)
+        for page in pages:
+            one, many = compare(site, page, crowd=crowd, seconds=seconds)
+            assert many.fetches > one.fetches
+            assert many.signals > 0
+            # Both windows are a few seconds long: a statement more or less at their ends is nothing.
+            assert many.total < 2 * one.total + 10, f"{page}: {one.total} -> {many.total}\n{many.most()}"
+        assert scans(url) == before
+        site.end()
+
+
+@pytest.mark.crash
+def test_twenty_viewers_of_the_painel_cost_the_database_what_one_does(clean_tables, tmp_path):
+    costs_as_one(tmp_path, jobs=30_000, crowd=20, seconds=8, pages=PAGES[:1])
+
+
+@pytest.mark.longo
+def test_fifty_viewers_of_each_screen_cost_a_database_of_200_000_jobs_what_one_does(clean_tables, tmp_path):
+    costs_as_one(tmp_path, jobs=200_000, crowd=50, seconds=60, pages=PAGES)
