@@ -54,7 +54,7 @@ async def listen(heard: Heard, hearing: Callable[[bool], None]) -> None:
             parameters = connection_parameters() | {"application_name": NAME}
             async with await psycopg.AsyncConnection.connect(autocommit=True, **parameters) as connection:
                 for channel in (WORK, CONTROL, DUE, SCREENS):
-                    await connection.execute(_listen(channel))
+                    await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
                 backoff.reset()
                 known = True
                 hearing(True)
@@ -73,16 +73,13 @@ async def listen(heard: Heard, hearing: Callable[[bool], None]) -> None:
         await asyncio.sleep(backoff.delay())
 
 
-def _listen(channel: str) -> psycopg.sql.Composed:
-    return psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel))
-
-
 async def _lives(connection: psycopg.AsyncConnection) -> None:
     """Returns when the database answers; one that is frozen, or cut off without a word, is hung up on.
 
     Raises psycopg.Error. By hand and not by a timeout: psycopg would wait for the answer to its cancel.
     """
-    asked = asyncio.ensure_future(connection.execute(_listen(SCREENS)))  # once more, which changes nothing
+    again = psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(SCREENS))  # which changes nothing
+    asked = asyncio.ensure_future(connection.execute(again))
     asked.add_done_callback(lambda task: None if task.cancelled() else task.exception())  # maybe nobody awaits it
     try:
         await asyncio.wait({asked}, timeout=ANSWER)

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from django.db import DataError, InterfaceError, OperationalError, ProgrammingError
 
+from dashboard import shared
 from jobs import queries
 from tests.api.client import KEY, PROBLEM
 
@@ -46,9 +47,10 @@ def test_the_security_headers_stand_on_every_answer(api, path):
 
 
 def broken(monkeypatch, error):
-    def fail():
+    def fail(*_shared):
         raise error
 
+    shared.forget()
     monkeypatch.setattr(queries, "stats", fail)
 
 
@@ -87,7 +89,7 @@ def test_an_unexpected_error_is_a_500_with_an_id_that_the_log_knows(api, monkeyp
 def test_a_page_that_fails_says_so_without_telling_more(api, monkeypatch, error, status):
     broken(monkeypatch, error)
     api.client.post("/entrar", {"chave": api.key})
-    response = api.client.get("/", headers=BROWSER)
+    response = api.client.get("/painel/", headers=BROWSER)
     assert response.status_code == status
     assert response["Content-Type"].startswith("text/html")
     assert b"secret" not in response.content

@@ -62,7 +62,7 @@ def test_a_worker_and_a_web_process_start_without_what_would_end_them_and_name_i
 
 
 @pytest.mark.django_db
-def test_the_status_page_shows_which_modules_are_broken_and_where():
+def test_the_overview_shows_which_modules_are_broken_and_where():
     rows.execute(
         "INSERT INTO turno.workers (id, name, host, boot_id, pid_namespace, pid, pid_started, version, queues, "
         "problems) VALUES (gen_random_uuid(), 'worker-7', 'host-9', 'b', 'n', 42, '1', '1', '{\"default\": 4}',"
@@ -70,7 +70,7 @@ def test_the_status_page_shows_which_modules_are_broken_and_where():
     )
     browser = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
     browser.post("/entrar", {"chave": KEY})
-    html = browser.get("/").content.decode()
-    assert "1 handler module can't be imported" in html.replace("&#x27;", "'")
+    html = browser.get("/painel/").content.decode()
+    assert "can't be imported" in html.replace("&#x27;", "'")
     for shown in ("billing", "ImportError: &lt;nothing&gt;", "worker-7"):
         assert shown in html

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -52,8 +53,9 @@ def test_what_hides_below_a_marked_program_goes_with_it(processes):
 
 
 def test_a_program_that_starts_itself_anew_all_the_time_does_not_get_away(processes):
-    runner = (
-        "import os, sys, time; time.sleep(0.002); os.fork() and os._exit(0); os.execv(sys.executable, sys.orig_argv)"
+    runner = (  # it ends by itself, should the test be killed
+        f"import os, sys, time; time.time() > {time.time() + 120} and os._exit(0); time.sleep(0.002); "
+        "os.fork() and os._exit(0); os.execv(sys.executable, sys.orig_argv)"
     )
     standing = processes.worker(f"program({runner!r})")
     standing.kill()
