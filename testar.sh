@@ -128,7 +128,7 @@ fi
 if [ "${#failed[@]}" -gt 0 ]; then
     say "Verificações que falharam: ${failed[*]}" "Checks that failed: ${failed[*]}"
 fi
-# Two test processes; in the whole run tests with real processes run one at a time (tests/conftest.py says which stay together).
+# Two test processes. In the whole run each takes the next test when it is free; tests/conftest.py puts the long ones first.
 spread=()
 case "$mode" in
     unit) spread=(-n 2 --dist worksteal) ;;

@@ -18,28 +18,22 @@ events.silence()
 OUR_TABLES = "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = 'turno'"
 
 
-# Run by two test processes at once, the whole is as long as its longest part: what starts worker processes stays in one
-# of them, one test at a time; what opens a browser in the other; all else goes where there is room.
-PROCESSES = ("crash", "launcher", "launcher_slow")
+# Two test processes share the whole run (`./testar.sh`), each taking the next test when it is free: what takes long comes
+# first, so that they end together.
+LONG = ("crash", "launcher", "launcher_slow")
 BROWSER = Path(__file__).parent / "browser"
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """The long parts first, each kept together (pytest-xdist, `--dist loadgroup`)."""
-    order = {"processes": 0, "browser": 1, None: 2}
+    """What starts processes first, then what opens a browser."""
 
-    def part(item):
+    def place(item):
         if item.path.is_relative_to(BROWSER):
-            return "browser"
-        return "processes" if any(item.get_closest_marker(marker) for marker in PROCESSES) else None
+            return 1
+        return 0 if any(item.get_closest_marker(marker) for marker in LONG) else 2
 
-    for item in items:  # before pytest-xdist looks
-        if name := part(item):
-            item.add_marker(pytest.mark.xdist_group(name))
-    result = yield
-    items.sort(key=lambda item: order[part(item)])  # after pytest-django sorted
-    return result
+    items.sort(key=place)
 
 
 @pytest.fixture

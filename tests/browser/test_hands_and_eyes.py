@@ -22,14 +22,17 @@ SMALL = """([pressed, least]) => [...document.querySelectorAll(pressed)]
     .filter(([, , box]) => box.height < least || box.width < least)
     .map(([name, said, box]) => `${name} "${said}" ${box.width}x${box.height}`)"""
 HIDDEN = """async () => {
-    for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame); // the skip link goes
-    const held = document.activeElement, box = held.getBoundingClientRect();
+    const held = document.activeElement;
     if (held === document.body || held.closest(".skip")) return "";
-    const name = `${held.tagName}#${held.id}.${held.className} "${held.textContent.trim().slice(0, 40)}"`;
-    const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-    const around = top && !top.matches("main, body") && top.contains(held);
-    const seen = box.width > 8 && box.height > 8 && top && (held.contains(top) || around);
-    return seen ? "" : name;
+    const seen = () => {
+        const box = held.getBoundingClientRect();
+        const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        const around = top && !top.matches("main, body") && top.contains(held);
+        return box.width > 8 && box.height > 8 && top && (held.contains(top) || around);
+    };
+    // What lay above it may still be going: the skip link, a page that scrolls.
+    for (let frames = 0; frames < 60 && !seen(); frames += 1) await new Promise(requestAnimationFrame);
+    return seen() ? "" : `${held.tagName}#${held.id}.${held.className} "${held.textContent.trim().slice(0, 40)}"`;
 }"""
 
 

@@ -16,7 +16,10 @@ from tests.database.scratch import PATIENCE, PROJECT, environment, eventually, f
 pytestmark = pytest.mark.crash  # each test starts processes of its own, some kill them
 
 WAITING = "Another instance is migrating"
-HOLDERS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+HOLDERS = """
+    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 # The backend that holds the advisory lock and waits for the one that the blocker keeps; 0 when there is none.
 HANGING = """
     SELECT coalesce(max(l.pid), 0) FROM pg_locks l JOIN pg_stat_activity a USING (pid)

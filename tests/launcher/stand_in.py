@@ -25,9 +25,11 @@ with psycopg.connect(os.environ["TURNO_DATABASE__URL"], autocommit=True) as conn
         connection.execute("CREATE TABLE IF NOT EXISTS starts (at timestamptz DEFAULT now())")
         connection.execute("INSERT INTO starts DEFAULT VALUES")
         print(pathlib.Path("broken").read_text() if pathlib.Path("broken").exists() else "migrated")
+        if pathlib.Path("broken").exists():
+            sys.exit(1)
         if "--first-user" in rest and connection.execute("SELECT count(*) FROM starts").fetchone()[0] == 1:
             print("first user made: admin")
-        sys.exit(pathlib.Path("broken").exists())
+        sys.exit()
 name = rest[rest.index("--name") + 1]
 if pathlib.Path("sick").exists():
     sys.exit("the worker feels sick")

@@ -131,6 +131,7 @@ def test_a_process_that_dies_is_started_again_and_that_is_said(stand_in, name):
 
 def test_a_taken_port_gives_one_sentence_and_starts_nothing(stand_in):
     with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # whoever had it before may linger
         taken.bind(("127.0.0.1", stand_in.port))
         taken.listen()
         told = stand_in.launch().communicate()[0]

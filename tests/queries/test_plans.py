@@ -28,6 +28,10 @@ SELECT gen_random_uuid(), id, type, queue, 'error', 'no ' || n,
     CASE WHEN n > 2000 THEN now() END, CASE WHEN n > 2000 THEN (ARRAY['requeued', 'discarded'])[1 + n % 2] END
 FROM (SELECT id, type, queue, row_number() OVER () AS n FROM turno.jobs WHERE state = 'Failed') AS failed
 """
+ATTEMPTS_MADE = """
+INSERT INTO turno.job_attempts (job_id, ordinal, attempt, counted, dispatch_id, started_at, ended_at, outcome)
+SELECT id, 1, 1, true, gen_random_uuid(), now(), now(), 'Failed' FROM turno.jobs WHERE state = 'Failed'
+"""
 MINUTES_MADE = """
 INSERT INTO turno.metrics_minute (minute, worker_id, queue, type, succeeded, durations)
 SELECT date_trunc('minute', now()) - n * interval '1 minute', gen_random_uuid(), 'default', 'type.' || w, 1,
@@ -55,9 +59,12 @@ def old_house(django_db_setup, django_db_blocker):
         make_jobs(100, "Scheduled", waiting_for="circuit", gate=Sql("'type.' || n % 5"))
         make_jobs(20, "Scheduled", lost_count=2)
         make_jobs(200, "Processing")
-        for statement in (LETTERS_MADE, MINUTES_MADE, WORKERS_MADE, PAUSES_MADE):
+        for statement in (LETTERS_MADE, ATTEMPTS_MADE, MINUTES_MADE, WORKERS_MADE, PAUSES_MADE):
             execute(statement)
-        execute("ANALYZE turno.jobs, turno.dead_letters, turno.metrics_minute, turno.workers, turno.pauses")
+        execute(
+            "ANALYZE turno.jobs, turno.dead_letters, turno.job_attempts, turno.metrics_minute, turno.workers, "
+            "turno.pauses"
+        )
     yield
     with django_db_blocker.unblock():
         execute("TRUNCATE turno.jobs, turno.metrics_minute, turno.workers, turno.pauses CASCADE")
