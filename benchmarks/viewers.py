@@ -48,6 +48,7 @@ def main() -> None:
                     "viewers": cost.viewers,
                     "seconds": round(cost.seconds, 1),
                     "statements": cost.total,
+                    "statistics": cost.statistics,
                     "fetches": cost.fetches,
                     "unchanged": cost.unchanged,
                     "signals": cost.signals,

@@ -18,8 +18,8 @@ events.silence()
 OUR_TABLES = "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables WHERE schemaname = 'turno'"
 
 
-# Two test processes share the whole run (`./testar.sh`), each taking the next test when it is free: what takes long comes
-# first, so that they end together.
+# Two test processes share the whole run (`./testar.sh`), each taking the next test when it is free: what takes long
+# comes first, so that they end together.
 LONG = ("crash", "launcher", "launcher_slow")
 BROWSER = Path(__file__).parent / "browser"
 

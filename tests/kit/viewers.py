@@ -20,6 +20,7 @@ from tests.kit.site import STATEMENTS, Site
 
 HUB = "/hubs/painel"
 SETTLE = 3.0  # seconds for the sockets to open and the first fetches to end
+ARRIVING = 5  # how many load the page at once: a crowd comes one after the other
 TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 
 
@@ -128,6 +129,12 @@ class Cost:
         """All statements of the web process."""
         return sum(self.statements.values())
 
+    @property
+    def statistics(self) -> int:
+        """Those that count, sum or estimate; not the rows of a list, which are each viewer's own."""
+        words = ("COUNT(", "SUM(", "EXPLAIN", "RELTUPLES", "METRICS_MINUTE")
+        return sum(times for text, times in self.statements.items() if any(word in text.upper() for word in words))
+
     def most(self, number: int = 8) -> list[tuple[int, str]]:
         """The statements that ran most."""
         return [(count, " ".join(text.split())[:160]) for text, count in Counter(self.statements).most_common(number)]
@@ -136,12 +143,16 @@ class Cost:
 class _Crowd:
     def __init__(self, site: Site, path: str, client: httpx.AsyncClient) -> None:
         self._site, self._path, self._client = site, path, client
+        self._door = asyncio.Semaphore(ARRIVING)
+        self.here = 0
         self.counts: Counter[str] = Counter()
 
     async def viewer(self) -> None:
         """One viewer, until it is cancelled."""
-        page = await self._client.get(self._path)
+        async with self._door:
+            page = await self._client.get(self._path)
         assert page.status_code == 200, page.text[:500]
+        self.here += 1
         parts = regions(page.text)
         assert parts, "the page has no live region"
         async with asyncio.TaskGroup() as group:
@@ -190,6 +201,8 @@ async def watch(site: Site, path: str, *, viewers: int, seconds: float) -> Cost:
         crowd = _Crowd(site, path, client)
         tasks = [asyncio.create_task(crowd.viewer()) for _ in range(viewers)]
         try:
+            while crowd.here < viewers and not any(task.done() for task in tasks):
+                await asyncio.sleep(0.1)
             await asyncio.sleep(SETTLE)
             await client.get(STATEMENTS)
             crowd.counts.clear()
