@@ -7,7 +7,7 @@
   "use strict";
   const T = (window.Turno = window.Turno || {});
   const REGION = "[data-live][hx-get][id]";
-  const EVERY = 1000, HELD = 10000, LOOK = 250, GIVEN_UP = 20000, RETRY_MOST = 30000, WHOLE = 60000;
+  const EVERY = 1000, CALM = 3, HELD = 10000, LOOK = 250, GIVEN_UP = 20000, RETRY_MOST = 30000, WHOLE = 60000;
   const states = new Map(); // id -> what is known of the region
   let going = false; // whether anything may be fetched
 
@@ -142,6 +142,7 @@
       return;
     }
     st.failures = 0;
+    st.next = Math.max(st.next, now() + CALM * (now() - st.last)); // a server that answers slowly has many to answer
     delete region.dataset.stale;
     if (st.asksWhole) st.whole = now();
     T.live.data(answer.headers.get("X-Turno-At"));
