@@ -13,6 +13,7 @@ from dashboard.shared import shared
 from dashboard.wording import count
 from jobs import queries
 from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
+from jobs.queries.letterfilter import LetterFilter
 from jobs.queries.letters import LetterCursor, LetterPage, letters
 
 PAGE = 50
@@ -140,11 +141,18 @@ def _choices(asked: Asked, page: CausePage) -> dict[str, list[str]]:
     }
 
 
+def _causes(asked: Asked) -> CausePage:
+    """The page of causes; the one that the screen opens with is the same for all viewers."""
+    if (asked.filter, asked.tab, asked.order, asked.offset) == (LetterFilter(), "pending", "count", 0):
+        return shared("causes", 1.0, lambda: causes(size=PAGE))
+    return causes(asked.filter, tab=asked.tab, sort=asked.order, offset=asked.offset, size=PAGE)
+
+
 def context(
     asked: Asked, *, opened: Iterable[str] = (), order: Sequence[str] = (), whole: bool = True
 ) -> dict[str, Any]:
     """The screen, or with `whole` False what its live regions need of it."""
-    page = causes(asked.filter, tab=asked.tab, sort=asked.order, offset=asked.offset, size=PAGE)
+    page = _causes(asked)
     keys = set(opened)
     found = ordered(page.items, order) if order else page.items
     made: dict[str, Any] = {
