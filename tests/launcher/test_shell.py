@@ -93,3 +93,13 @@ def test_a_machine_with_an_old_python_only_gets_one_sentence(machine, language, 
 def test_the_scripts_are_executable_and_parse(script):
     assert os.access(ROOT / script, os.X_OK)
     subprocess.run(["bash", "-n", ROOT / script], check=True)
+
+
+@pytest.mark.parametrize("arguments", [("--ajuda",), ("--estado",)])
+def test_the_launcher_begins_with_nothing_installed(arguments, tmp_path):
+    """It is what installs: until then there is the standard library (`-S`: no site-packages) and nothing else."""
+    command = [sys.executable, "-S", "-m", "turno.launcher", *arguments]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TURNO_LANG": "en"}
+    began = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert "Traceback" not in began.stderr + began.stdout
+    assert "ModuleNotFoundError" not in began.stderr

@@ -1,6 +1,9 @@
 """How long each process may take to stop before it is killed."""
 
-from turno.launcher.config import Config
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what stops a start is needed before the packages that reading the settings needs are installed
+    from turno.launcher.config import Config
 
 WEB = 10.0  # seconds
 DATABASE = 30.0
@@ -11,13 +14,13 @@ MARGIN = 45.0
 UNKNOWN = SHUTDOWN_TIMEOUT + KILL_GRACE + MARGIN  # for one of which a note says nothing
 
 
-def worker(config: Config) -> float:
+def worker(config: "Config") -> float:
     """A worker with its supervisor."""
     timeout = seconds(config.get("worker", "shutdown_timeout"), SHUTDOWN_TIMEOUT)
     return timeout + seconds(config.get("worker", "kill_grace"), KILL_GRACE) + MARGIN
 
 
-def everything(config: Config) -> float:
+def everything(config: "Config") -> float:
     """Web, then the workers together, then the database."""
     return WEB + worker(config) + DATABASE
 
