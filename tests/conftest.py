@@ -21,7 +21,23 @@ OUR_TABLES = "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FR
 # Two test processes share the whole run (`./testar.sh`), each taking the next test when it is free: what takes long
 # comes first, so that they end together.
 LONG = ("crash", "launcher", "launcher_slow")
-BROWSER = Path(__file__).parent / "browser"
+TESTS = Path(__file__).parent
+BROWSER = TESTS / "browser"
+# Marked `slow` as a whole, besides what says so itself: many small tests that take seconds together. What stays is what
+# `./testar.sh unit` runs in under a minute.
+SLOW = (
+    "admin", "api", "doubt", "laws", "live", "queries", "races",
+    "dashboard/test_e", "dashboard/test_hostile", "dashboard/test_lotes", "dashboard/test_painel",
+    "dashboard/test_tarefa", "dashboard/test_workers_page", "database/test_indexes",
+    "isolation/test_reentry", "jobs/test_bulk", "jobs/test_events", "jobs/test_search_plans",
+    "launcher/test_cleanup", "workers/test_demo",
+)  # fmt: skip
+
+
+def pytest_itemcollected(item):
+    """The mark of those that are slow together."""
+    if item.path.relative_to(TESTS).as_posix().startswith(SLOW):
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)

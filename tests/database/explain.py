@@ -50,7 +50,8 @@ def sorts(plan: Plan) -> bool:
 GENERATED = """
     INSERT INTO turno.jobs (id, type, queue, payload, state, priority, dispatch_id, enqueued_at, worker_id, claim_id,
         claimed_at, lease_expires_at, waiting_for, gate, run_at, finished_at, failure_kind, created_at)
-    SELECT gen_random_uuid(), 'type.' || n %% 40, 'queue-' || n %% 20, '{}', state, n %% 21 - 10,
+    SELECT gen_random_uuid(), 'type.' || n %% 40, 'queue-' || n %% 20,
+        jsonb_build_object('text', repeat('x', 1500)), state, n %% 21 - 10,
         CASE WHEN state IN ('Enqueued', 'Processing') THEN gen_random_uuid() END,
         CASE WHEN state = 'Enqueued' THEN made END,
         CASE WHEN state = 'Processing' THEN gen_random_uuid() END,
@@ -74,7 +75,12 @@ GENERATED = """
 
 
 def generate_jobs(count: int = 6000, *, using: str = "default") -> None:
-    """So many jobs, mostly finished ones, of all states, 40 types and 20 queues, and fresh statistics about them."""
+    """So many jobs, mostly finished ones, of all states, 40 types and 20 queues, and fresh statistics about them.
+
+    They are as wide as real ones (pages are what a plan costs), and the only ones, in files of their own: in the old
+    ones lies what earlier tests have rolled back.
+    """
     with connections[using].cursor() as cursor:
+        cursor.execute("TRUNCATE turno.jobs CASCADE")
         cursor.execute(GENERATED, {"count": count})
         cursor.execute("ANALYZE turno.jobs")

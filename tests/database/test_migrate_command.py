@@ -11,15 +11,21 @@ import psycopg
 import pytest
 
 from jobs.management.commands.migrate import ADVISORY_LOCK
-from tests.database.scratch import PATIENCE, PROJECT, environment, eventually, finished, line_with, server, started
+from tests.database.scratch import (
+    ADVISORY_LOCKS,
+    PATIENCE,
+    PROJECT,
+    environment,
+    eventually,
+    finished,
+    line_with,
+    server,
+    started,
+)
 
 pytestmark = pytest.mark.crash  # each test starts processes of its own, some kill them
 
 WAITING = "Another instance is migrating"
-HOLDERS = """
-    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
 # The backend that holds the advisory lock and waits for the one that the blocker keeps; 0 when there is none.
 HANGING = """
     SELECT coalesce(max(l.pid), 0) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -54,7 +60,7 @@ def test_of_two_that_start_at_once_one_migrates_and_the_other_waits_and_both_suc
     arguments = ("migrate", "--lock-timeout", "60")
     with started(scratch, *arguments) as first, started(scratch, *arguments) as second:
         waiting = line_with(WAITING, first, second)
-        assert one(watcher, HOLDERS) == 1
+        assert one(watcher, ADVISORY_LOCKS) == 1
         blocker.rollback()
         outputs = {child: child.communicate(timeout=PATIENCE)[0] for child in (first, second)}
 
@@ -64,7 +70,7 @@ def test_of_two_that_start_at_once_one_migrates_and_the_other_waits_and_both_suc
     assert WAITING not in outputs[migrating]
     assert "No migrations to apply" in outputs[waiting]
     assert WAITING not in outputs[waiting]  # said once, in the line that was read
-    assert one(watcher, HOLDERS) == 0
+    assert one(watcher, ADVISORY_LOCKS) == 0
 
 
 def test_a_killed_instance_that_hangs_behind_a_lock_hands_over_to_the_one_that_waits(scratch, blocker, watcher):
@@ -88,7 +94,7 @@ def test_behind_a_busy_lock_it_gives_up_with_a_sentence_and_can_be_repeated(scra
     assert refused.returncode == 1
     assert "stayed locked by somebody else" in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert one(watcher, HOLDERS) == 0
+    assert one(watcher, ADVISORY_LOCKS) == 0
 
     blocker.rollback()
     repeated = finished(scratch, "migrate")

@@ -9,6 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.database.scratch import ADVISORY_LOCKS
+
 pytestmark = pytest.mark.slow
 
 OBJECTS = """
@@ -117,7 +119,7 @@ def test_the_session_is_put_back_as_it_was(database):
 
     assert session() == before
     with database.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        cursor.execute(ADVISORY_LOCKS)
         assert cursor.fetchone() == (0,)
 
 

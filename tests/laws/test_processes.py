@@ -12,6 +12,7 @@ from jobs.models import Job, JobAttempt, JobStateChange
 from tests.crash.test_cut_off import cut_off
 from tests.crash.test_sigkill import PATIENT, QUICK, orphaned
 from tests.crash.test_sigterm import TYPES, stops_with_deaf_handlers
+from tests.database.scratch import ADVISORY_LOCKS
 from tests.kit.processes import eventually
 from tests.transitions.rows import ago, make_job
 
@@ -73,5 +74,5 @@ def test_no_worker_holds_an_advisory_lock(fleet):
     enqueue_many([JobRequest("probe.async", {"key": str(n)}) for n in range(20)])
     eventually(lambda: not Job.objects.exclude(state="Succeeded").exists(), "all have ended")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        cursor.execute(ADVISORY_LOCKS)
         assert cursor.fetchone() == (0,)

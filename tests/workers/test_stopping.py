@@ -150,5 +150,8 @@ def test_a_claim_that_takes_long_at_the_end_is_given_back_and_not_started(fleet)
 
 def waits_for_jobs(cursor):
     """Whether somebody waits for a lock on the table of jobs."""
-    cursor.execute("SELECT count(*) FROM pg_locks WHERE relation = 'turno.jobs'::regclass AND NOT granted")
+    cursor.execute(
+        "SELECT count(*) FROM pg_locks WHERE relation = 'turno.jobs'::regclass AND NOT granted"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
     return cursor.fetchone()[0]
