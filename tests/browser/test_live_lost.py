@@ -109,7 +109,7 @@ def test_a_cable_that_was_pulled_out_is_noticed(live, cable):
     expect(live.html).to_have_attribute("data-live", "off")
     expect(live.page.locator("#queda")).to_be_visible()
     cable.open()
-    live.page.clock.run_for(60_000)
+    live.with_time("a")
     expect(live.html).to_have_attribute("data-live", "on")
 
 
