@@ -41,7 +41,7 @@ def main() -> None:
         subprocess.run(migrate, cwd=ROOT, env={**os.environ, "TURNO_DATABASE__URL": url}, check=True)
         site = stack.enter_context(house(url, folder, jobs=asked.jobs))
         for page in asked.pages:
-            before = scans(url)
+            before, _rows = scans(url)
             for cost in compare(site, page, crowd=asked.viewers, seconds=asked.seconds):
                 line = {
                     "page": page,
@@ -52,7 +52,7 @@ def main() -> None:
                     "fetches": cost.fetches,
                     "unchanged": cost.unchanged,
                     "signals": cost.signals,
-                    "scans": scans(url) - before,
+                    "scans": scans(url)[0] - before,
                     "most": cost.most(4),
                 }
                 print(json.dumps(line, ensure_ascii=False), flush=True)

@@ -9,9 +9,12 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from dashboard import reads, zone
+from dashboard.shared import shared
 from dashboard.words import words
 from jobs import access
 from jobs.version import VERSION
+
+SHARED_FOR = 5.0  # seconds; templates/app/nav.html says how often a page asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,15 @@ class Navigation:
 
 
 def navigation() -> Navigation:
-    """The counts, from figures that all viewers share; never raises."""
+    """The counts, which all viewers share for as long as one of them waits before asking again; never raises."""
     try:
-        stats = reads.stats()
-        fleet = reads.fleet()
+        return shared("navigation", SHARED_FOR, _counted)
     except Error:
         return Navigation(None, None)
+
+
+def _counted() -> Navigation:
+    stats, fleet = reads.stats(), reads.fleet()
     live = sum(worker.state != "Offline" for worker in fleet)
     return Navigation(live, stats.dead_letters, "dead_letters" in stats.estimated)
 

@@ -24,8 +24,8 @@ from jobs.queries.joblist import PAGE, JobList
 from jobs.registry import catalogue
 from jobs.states import State
 
-# For all viewers together, seconds: how old it may be, and how long it may take.
-SHARED_FOR, SHARED_TIME = 2.0, 0.4
+# For all viewers together, seconds: how old it may be (as often as one page asks), and how long it may take.
+SHARED_FOR, SHARED_TIME = 5.0, 0.4
 WINDOW_WORDS: dict[str, Promise] = {
     "15min": gettext_lazy("Last 15 minutes"),
     "1h": gettext_lazy("Last hour"),

@@ -20,7 +20,7 @@ SELECT gen_random_uuid(), 'integration.sync', 'default', '{}', 'Succeeded',
        now() - n * interval '1 s', now() - n * interval '1 s', now() - n * interval '1 s', 100
 FROM generate_series(1, %s) AS n
 """
-SCANS = "SELECT seq_scan FROM pg_stat_user_tables WHERE schemaname = 'turno' AND relname = 'jobs'"
+SCANS = "SELECT seq_scan, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'turno' AND relname = 'jobs'"
 PAGES = ("/painel/", "/painel/tarefas", "/painel/workers", "/painel/erros")
 
 
@@ -48,11 +48,11 @@ def house(url: str, folder: Path, *, jobs: int) -> Iterator[Site]:
         site.close()
 
 
-def scans(url: str) -> int:
-    """How often the table of jobs was read from end to end, since ever."""
+def scans(url: str) -> tuple[int, int]:
+    """How often the table of jobs was read without an index, and how many rows were, since ever."""
     with psycopg.connect(url) as connection:
         row = connection.execute(SCANS).fetchone()
-        return int(row[0]) if row else 0
+        return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 def compare(site: Site, path: str, *, crowd: int, seconds: float) -> tuple[Cost, Cost]:

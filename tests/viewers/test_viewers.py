@@ -5,6 +5,7 @@ import pytest
 from tests.kit.processes import database_url
 from tests.viewers.crowd import PAGES, compare, house, scans
 
+BOUND = 15_000  # rows: a list counts no further than 10,000, and where most rows match it needs no index for that
 OWN_ROWS = {"/painel/tarefas"}  # a list's rows follow the viewer's filter and page
 
 
@@ -21,7 +22,8 @@ def costs_as_one(folder, *, jobs, crowd, seconds, pages):
             figures = f"{page}: {one.statistics} of {one.total} -> {many.statistics} of {many.total}"
             assert many.statistics < 2 * one.statistics + 10, f"{figures}\n{many.most()}"
             assert page in OWN_ROWS or many.total < 2 * one.total + 10, f"{figures}\n{many.most()}"
-        assert scans(url) == before
+        times, rows = (after - first for after, first in zip(scans(url), before, strict=True))
+        assert rows <= times * BOUND
         site.end()
 
 
