@@ -9,12 +9,10 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from dashboard import reads, zone
-from dashboard.shared import shared
+from dashboard.shared import PATIENT, shared
 from dashboard.words import words
 from jobs import access
 from jobs.version import VERSION
-
-SHARED_FOR = 5.0  # seconds; templates/app/nav.html says how often a page asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +25,9 @@ class Navigation:
 
 
 def navigation() -> Navigation:
-    """The counts, which all viewers share for as long as one of them waits before asking again; never raises."""
+    """The counts, which all viewers share; never raises."""
     try:
-        return shared("navigation", SHARED_FOR, _counted)
+        return shared("navigation", PATIENT, _counted)
     except Error:
         return Navigation(None, None)
 

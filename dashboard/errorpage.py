@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from dashboard import reads, stacks
 from dashboard.bulkwords import ASKED_ABOVE
 from dashboard.letterquery import ORDERS, TABS, Asked, cause_key
-from dashboard.shared import shared
+from dashboard.shared import PATIENT, shared
 from dashboard.wording import count
 from jobs import queries
 from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
@@ -18,7 +18,6 @@ from jobs.queries.letters import LetterCursor, LetterPage, letters
 
 PAGE = 50
 FIRST = 3
-COUNTED_FOR = 5.0  # seconds that all viewers share a count
 BAR_WIDTH, SPARK_HEIGHT, TALLEST, LOWEST = 0.76, 10.0, 9.2, 1.6
 TAB_WORDS = {
     "pending": pgettext_lazy("dead letters", "Pending"),
@@ -80,7 +79,7 @@ def bars(hourly: Sequence[int]) -> list[Bar]:
 
 def tabs(asked: Asked, page: CausePage) -> list[Tab]:
     """The tabs; with a filter only the one that is looked at knows its number."""
-    counts: LetterCounts = shared("letter-counts", COUNTED_FOR, letter_counts)
+    counts: LetterCounts = shared("letter-counts", PATIENT, letter_counts)
     found = []
     for address, name in TABS.items():
         number, estimated = getattr(counts, name), name in counts.estimated

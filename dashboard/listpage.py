@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from dashboard import jobrows, reads, selectwords, wording
 from dashboard.filters import KEYS, OLDEST_FIRST, PAYLOAD, STATES, Asked, parse
-from dashboard.shared import shared
+from dashboard.shared import PATIENT, shared
 from dashboard.templatetags.shown import word
 from dashboard.zone import label
 from jobs import queries
@@ -24,8 +24,7 @@ from jobs.queries.joblist import PAGE, JobList
 from jobs.registry import catalogue
 from jobs.states import State
 
-# For all viewers together, seconds: how old it may be (as often as one page asks), and how long it may take.
-SHARED_FOR, SHARED_TIME = 5.0, 0.4
+SHARED_TIME = 0.4  # seconds that the counts for all viewers together may take
 WINDOW_WORDS: dict[str, Promise] = {
     "15min": gettext_lazy("Last 15 minutes"),
     "1h": gettext_lazy("Last hour"),
@@ -73,7 +72,7 @@ def words(count: queries.Count) -> str:
 
 def _counts(asked: Asked) -> dict[State, queries.Count]:
     if not asked.narrowed:
-        return shared("job-tabs", SHARED_FOR, lambda: queries.tabs(queries.JobFilter(), seconds=SHARED_TIME))
+        return shared("job-tabs", PATIENT, lambda: queries.tabs(queries.JobFilter(), seconds=SHARED_TIME))
     return queries.tabs(asked.filter)
 
 

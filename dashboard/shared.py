@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+# Seconds that one page waits before it asks for such counts again (data-every of its regions): a crowd asks no oftener.
+PATIENT = 5.0
+
 
 @dataclass(slots=True)
 class _Slot:

@@ -10,6 +10,7 @@ import logging
 import random
 import re
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import Any
 
@@ -35,7 +36,7 @@ ENDED, TOO_BIG, TOO_MANY, SLOW = 4401, 1009, 1008, 1013
 SEEN = re.compile(r'\s*\{\s*"seen"\s*:\s*(\d{1,15})\s*\}\s*')
 
 
-class Socket(AsyncWebsocketConsumer):
+class Socket(AsyncWebsocketConsumer, ABC):
     """What both have in common: admission, the writer, and measures against what a client may send."""
 
     rule: Any = None
@@ -96,9 +97,9 @@ class Socket(AsyncWebsocketConsumer):
         """It has read enough of what it was sent."""
         return True
 
+    @abstractmethod
     def messages(self, quiet: float) -> list[dict[str, Any]]:
         """What is to be said now, after `quiet` seconds without a message; what is taken here is said."""
-        raise NotImplementedError
 
     async def _write(self) -> None:
         try:

@@ -146,7 +146,7 @@ class _Echo:
                 async with asyncio.timeout(ECHO_EVERY):
                     await self._layer.group_send(GROUP, {"type": ECHO, "id": self._id})
                     await self._back.wait()
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001  (the layer raises what it likes)
                 if not away:
                     log.warning("screens.layer_away", extra={"error": first_line(error)})
                 away = True

@@ -193,7 +193,7 @@ class JobsQuery(BaseModel):
     order: Annotated[
         Literal["-created", "created"],
         Field(description=gettext_noop("-created: newest first; created: oldest first.")),
-    ] = NEWEST  # type: ignore[assignment]
+    ] = NEWEST
     cursor: Annotated[
         str | None,
         Field(

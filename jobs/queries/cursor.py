@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
-NEWEST = "-created"
-OLDEST = "created"
+NEWEST: Final = "-created"
+OLDEST: Final = "created"
 _LETTERS = {NEWEST: "n", OLDEST: "o"}
 _ORDERS = {letter: order for order, letter in _LETTERS.items()}
 PATTERN = r"^[no][0-9a-f]{32}$"

@@ -17,10 +17,10 @@ from psycopg import sql
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Locks are listed for the whole server, and another test process has a database beside ours.
-ADVISORY_LOCKS = """
-    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+OUR_LOCKS = """
+    SELECT count(*) FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
+ADVISORY_LOCKS = f"{OUR_LOCKS} AND locktype = 'advisory' AND granted"
 PATIENCE = 60.0  # seconds for what takes one: a limit for a hanging test, no measure
 
 

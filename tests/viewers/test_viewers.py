@@ -5,7 +5,7 @@ import pytest
 from tests.kit.processes import database_url
 from tests.viewers.crowd import PAGES, compare, house, scans
 
-BOUND = 15_000  # rows: a list counts no further than 10,000, and where most rows match it needs no index for that
+BOUND = 11_000  # rows: a list counts no further than 10,000, and where most rows match it needs no index for that
 OWN_ROWS = {"/painel/tarefas"}  # a list's rows follow the viewer's filter and page
 
 
@@ -13,8 +13,8 @@ def costs_as_one(folder, *, jobs, crowd, seconds, pages):
     url = database_url()
     with house(url, folder, jobs=jobs) as site:
         site.get(pages[0])
-        before = scans(url)
         for page in pages:
+            before = scans(url)
             one, many = compare(site, page, crowd=crowd, seconds=seconds)
             assert many.fetches > one.fetches
             assert many.signals > 0
@@ -22,8 +22,9 @@ def costs_as_one(folder, *, jobs, crowd, seconds, pages):
             figures = f"{page}: {one.statistics} of {one.total} -> {many.statistics} of {many.total}"
             assert many.statistics < 2 * one.statistics + 10, f"{figures}\n{many.most()}"
             assert page in OWN_ROWS or many.total < 2 * one.total + 10, f"{figures}\n{many.most()}"
-        times, rows = (after - first for after, first in zip(scans(url), before, strict=True))
-        assert rows <= times * BOUND
+            times, rows = (after - first for after, first in zip(scans(url), before, strict=True))
+            # One of the empty table, before the house was filled, may be told of late: it has read no row.
+            assert rows <= (times * BOUND if page in OWN_ROWS else 0), f"{page}: {times} scans, {rows} rows"
         site.end()
 
 

@@ -10,6 +10,7 @@ import tests.kit.handlers  # noqa: F401
 from jobs import transitions
 from jobs.enqueue import enqueue
 from jobs.models import Worker
+from tests.database.scratch import OUR_LOCKS
 from tests.kit.look import attempts, job, started, steps, wait_state
 from tests.kit.processes import eventually
 
@@ -150,8 +151,5 @@ def test_a_claim_that_takes_long_at_the_end_is_given_back_and_not_started(fleet)
 
 def waits_for_jobs(cursor):
     """Whether somebody waits for a lock on the table of jobs."""
-    cursor.execute(
-        "SELECT count(*) FROM pg_locks WHERE relation = 'turno.jobs'::regclass AND NOT granted"
-        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    )
+    cursor.execute(f"{OUR_LOCKS} AND relation = 'turno.jobs'::regclass AND NOT granted")
     return cursor.fetchone()[0]
