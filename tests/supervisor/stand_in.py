@@ -46,11 +46,13 @@ sys.exit(int(os.environ.get("RELEASE_CODE", "0")))
 RUN = """
 import os, sys
 from workers.supervision import below, charge, supervisor, init
-supervisor.MARGIN = 0.5
+supervisor.MARGIN = 60.0  # a worker that ends by itself is never killed, however slow the machine is
 below.LOOK = supervisor.LOOK = 0.5
 supervisor.Pause.__init__.__globals__.update(FIRST=0.05, LONGEST=0.5)
 worker, release = [sys.executable, "worker.py"], [sys.executable, "release.py"]
 """
+# `before`, where a worker that does not end is to be killed soon.
+IMPATIENT = "supervisor.MARGIN = 0.5"
 ONE = "sys.exit(supervisor.Supervisor(worker, release, os.environ).run())"
 SEVERAL = """
 def one(number): return lambda ready: supervisor.Supervisor([*worker, str(number)], release, os.environ, ready).run()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.processes import eventually
-from tests.supervisor.stand_in import StandIn
+from tests.supervisor.stand_in import IMPATIENT, StandIn
 from workers import protocol
 from workers.protocol import LONGEST_LINE, StopRequests, Told
 
@@ -95,7 +95,8 @@ def test_a_worker_that_closes_its_line_is_asked_to_make_room_for_one_that_tells_
 def test_a_deaf_worker_that_closes_its_line_is_killed_and_replaced(over: StandIn):
     over.start(
         "if lives() == 1: signal.signal(protocol.STOP, signal.SIG_IGN)\n"
-        "introduce(); say(protocol.ready())\nif lives() == 1: os.close(FD)\nforever()"
+        "introduce(); say(protocol.ready())\nif lives() == 1: os.close(FD)\nforever()",
+        before=IMPATIENT,
     )
     over.marked("life", 2)
     assert over.events("worker_ended")[0]["signal"] == "SIGKILL"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.processes import eventually
-from tests.supervisor.stand_in import StandIn
+from tests.supervisor.stand_in import IMPATIENT, StandIn
 from workers import protocol, tree
 from workers.protocol import EXIT_FAILED, EXIT_LEFT
 
@@ -79,7 +79,7 @@ def test_a_terminal_that_closes_is_no_request_under_nohup(over: StandIn):
 
 @pytest.mark.parametrize("way", ["ignores every signal", "is stopped"])
 def test_a_worker_that_does_not_end_is_killed_after_its_grace_and_its_jobs_are_given_back(over: StandIn, way: str):
-    over.start("signal.signal(protocol.STOP, signal.SIG_IGN)\n" + READY)
+    over.start("signal.signal(protocol.STOP, signal.SIG_IGN)\n" + READY, before=IMPATIENT)
     over.marked("ready")
     worker = over.worker
     if way == "is stopped":
@@ -214,7 +214,8 @@ def test_a_stop_does_not_wait_for_somebody_to_read_the_log(over: StandIn):
 def test_the_grace_of_handlers_comes_on_top_of_the_workers_own(over: StandIn):
     over.start(
         "def stopped(*_): nap(2); mark('stopped'); os._exit(0)\nsignal.signal(protocol.STOP, stopped)\n"
-        "introduce(kill=60); say(protocol.ready()); mark('ready'); forever()"
+        "introduce(kill=60); say(protocol.ready()); mark('ready'); forever()",
+        before=IMPATIENT,
     )
     over.marked("ready")
     over.signal(signal.SIGTERM)
