@@ -4,15 +4,15 @@ import random
 
 
 class Backoff:
-    """Waits between tries to reach the database: from 0.1 s, doubling, at most `most` seconds, with jitter."""
+    """Waits between tries to reach a server: from `first` seconds, doubling, at most `most`, with jitter."""
 
-    def __init__(self, most: float) -> None:
+    def __init__(self, most: float, first: float = 0.1) -> None:
         self._most = most
-        self._next = 0.1
+        self._first = self._next = first
 
     def reset(self) -> None:
         """It answered."""
-        self._next = 0.1
+        self._next = self._first
 
     def delay(self) -> float:
         """Seconds to wait before the next try."""

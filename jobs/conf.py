@@ -6,14 +6,15 @@ key, what was expected and, for an unknown one, the nearest that exists.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from jobs import sections
+from jobs import sections, sections_broker
 from jobs.conf_problems import sentence, unknown_variables
 from jobs.conf_sources import PREFIX, Sources
+from jobs.speech import _
 
 
 class ConfigurationError(Exception):
@@ -21,7 +22,7 @@ class ConfigurationError(Exception):
 
 
 class Settings(BaseSettings):
-    """Every setting of Turno, section by section; see `jobs.sections` for the keys and their defaults."""
+    """Every setting of Turno, section by section; see `jobs.sections` (and `sections_broker`) for the keys."""
 
     # Variables are text here: lists and tables are read by the types that want them, with a sentence of their own.
     model_config = SettingsConfigDict(
@@ -34,8 +35,8 @@ class Settings(BaseSettings):
     )
 
     database: sections.Database = sections.Database()
-    messaging: sections.Messaging = sections.Messaging()
-    redis: sections.Redis = sections.Redis()
+    messaging: sections_broker.Messaging = sections_broker.Messaging()
+    redis: sections_broker.Redis = sections_broker.Redis()
     worker: sections.Worker = sections.Worker()
     scheduler: sections.Scheduler = sections.Scheduler()
     recovery: sections.Recovery = sections.Recovery()
@@ -48,6 +49,19 @@ class Settings(BaseSettings):
     handlers: sections.Modules = ()
     python_path: sections.Texts = ()
     apps: sections.Modules = ()
+
+    @property
+    def redlock(self) -> bool:
+        """Whether locks are taken in Redis."""
+        wanted = self.redis.locks == "on" or (self.redis.locks == "auto" and self.messaging.broker)
+        return wanted and bool(self.redis.urls)
+
+    @model_validator(mode="after")
+    def _locks_outlive_a_call(self) -> Self:
+        if self.redlock and self.redis.node_timeout * 3 > min(self.worker.lock_expiry, self.worker.leadership_lease):
+            words = _("redis.node_timeout must be at most a third of worker.lock_expiry and of worker.leadership_lease")
+            raise ValueError(words)
+        return self
 
     @classmethod
     def settings_customise_sources(

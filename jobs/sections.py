@@ -67,12 +67,6 @@ def _module_name(value: str) -> str:
     return value
 
 
-def _redis_urls(values: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(re.match(r"(rediss?://[^/\s]+|unix://)", value) for value in values):
-        raise ValueError(_("expected addresses such as redis://127.0.0.1:6379/0"))
-    return values
-
-
 def _no_truth(value: Any) -> Any:
     """Python counts True as 1, a person does not."""
     if isinstance(value, bool):
@@ -80,7 +74,7 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
-def _list(value: Any) -> Any:
+def text_list(value: Any) -> Any:
     """A list out of the text of a variable: JSON where it begins with "[", else the parts between commas."""
     if not isinstance(value, str):
         return value
@@ -108,9 +102,8 @@ Queues = Annotated[str, AfterValidator(_queues_text)]
 QueueName = Annotated[str, AfterValidator(_queue_name)]
 TypeName = Annotated[str, AfterValidator(_type_name)]
 ModuleName = Annotated[str, AfterValidator(_module_name)]
-Modules = Annotated[tuple[ModuleName, ...], BeforeValidator(_list)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
-RedisUrls = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_redis_urls)]
+Modules = Annotated[tuple[ModuleName, ...], BeforeValidator(text_list)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(text_list)]
 Count = Annotated[int, BeforeValidator(_no_truth)]
 Number = Annotated[float, BeforeValidator(_no_truth)]
 Positive = Annotated[Duration, Field(gt=0)]
@@ -146,19 +139,6 @@ class Database(Section):
     pool_size: Count = Field(10, ge=1, le=200)
 
 
-class Messaging(Section):
-    """What carries the work; in this version PostgreSQL itself."""
-
-    transport: Literal["postgres"] = "postgres"
-
-
-class Redis(Section):
-    """Redis servers, for live screens; with none PostgreSQL carries those too."""
-
-    urls: RedisUrls = Secret(())
-    key_prefix: str = Field("turno:", max_length=64)
-
-
 class Worker(Section):
     """One worker process. `child_max_memory`: bytes of growth; `run_dir`: where live workers lock a file."""
 
@@ -173,6 +153,7 @@ class Worker(Section):
     progress_interval: Positive = 1.0
     leadership_lease: Annotated[Duration, Field(ge=1)] = 15.0
     reconnect_max: Annotated[Duration, Field(ge=0.1)] = 5.0
+    lock_expiry: Annotated[Duration, Field(ge=1)] = 30.0
     batch_size: Count = Field(100, ge=1, le=500)
     kill_grace: Annotated[Duration, Field(le=60)] = 1.0
     child_max_jobs: Count = Field(1000, ge=1, le=1_000_000)
@@ -198,10 +179,14 @@ class Scheduler(Section):
 
 
 class Recovery(Section):
-    """The return of jobs whose worker no longer answers."""
+    """The return of jobs whose worker no longer answers, and, with a broker, of messages that are gone.
+
+    `redispatch_enqueued_after`: announce again whatever has been Enqueued so long, whether its message is there or not.
+    """
 
     interval: Positive = 10.0
     lease_grace_period: Annotated[Duration, Field(ge=1)] = 15.0  # handlers are told of a deadline within 0.25 s
+    redispatch_enqueued_after: Positive | None = None
     batch_size: Count = Field(200, ge=1, le=1000)
 
 

@@ -2,7 +2,7 @@
 # Writes requirements/*.txt anew from requirements/*.in (needs uv). The files hold versions and hashes and no address.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../requirements"
-for name in base local test; do
+for name in base azure local test peer; do
     uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header --no-annotate "$@" \
         --output-file "$name.txt" "$name.in"
 done

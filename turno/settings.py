@@ -62,12 +62,16 @@ ROOT_URLCONF = "turno.urls"
 ASGI_APPLICATION = "turno.asgi.application"
 WSGI_APPLICATION = "turno.wsgi.application"
 DATABASES = databases(CONF.database, pooled=os.environ.get("TURNO_PROCESS") == "web")
-# With Redis the nudges for screens go over it (`jobs.carriers`); sockets of one process need no layer.
+# With Redis the nudges for screens go over its first server (`jobs.carriers`), else by PostgreSQL: several would each
+# carry a part, and none of it twice. Sockets of one process need no layer.
 CHANNEL_LAYERS = (
     {
         "screens": {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            "CONFIG": {"hosts": list(CONF.redis.urls), "prefix": CONF.redis.key_prefix},
+            "CONFIG": {
+                "hosts": [{"address": CONF.redis.urls[0], "socket_connect_timeout": 2.0}],
+                "prefix": CONF.redis.key_prefix,
+            },
         }
     }
     if CONF.redis.urls
@@ -151,5 +155,6 @@ LOGGING = {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "channels_redis": {"level": "CRITICAL"},  # a stack a second without Redis; `dashboard.live` says it once
     },
 }

@@ -61,8 +61,8 @@ DURATION = 'expected a duration such as "60s", "10 min", "500ms", "7d" or a numb
         ({"TURNO_RESILIENCE__JITTER": "nan"}, "TURNO_RESILIENCE__JITTER: expected at most 1.0; got 'nan'"),
         ({"TURNO_SAMPLES__ENABLED": "maybe"}, "TURNO_SAMPLES__ENABLED: expected true or false; got 'maybe'"),
         (
-            {"TURNO_MESSAGING__TRANSPORT": "rabbitmq"},
-            "TURNO_MESSAGING__TRANSPORT: expected one of 'postgres'; got 'rabbitmq'",
+            {"TURNO_MESSAGING__TRANSPORT": "kafka"},
+            "TURNO_MESSAGING__TRANSPORT: expected one of 'postgres', 'rabbitmq' or 'servicebus'; got 'kafka'",
         ),
         (
             {"TURNO_WORKER__QUEUES": "default:4,critical"},

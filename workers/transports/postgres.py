@@ -11,6 +11,8 @@ from workers.transports.base import Transport
 class PostgresTransport(Transport):
     """Claims through the ledger."""
 
+    name = "postgres"
+
     def __init__(self, ledger: ClaimLedger) -> None:
         self._ledger = ledger
 
