@@ -9,6 +9,7 @@ from django.db import connections
 
 WORK = "turno_work"  # payload: a queue that has a job to claim
 CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}
+OUTBOX = "turno_outbox"  # payload empty: a message waits for the broker
 DUE = "turno_due"  # payload empty: a job became due within the scheduler's interval
 SCREENS = "turno_screens"  # payload: a `jobs.nudge.Nudge` as JSON
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.db.models import CheckConstraint, Q
 
-from jobs.bounds import QUEUE_PATTERN, RESERVED_QUEUE, RESERVED_SUFFIX, TYPE_PATTERN
+from jobs.bounds import DEAD_LETTER, ERROR_SUFFIX, QUEUE_PATTERN, TYPE_PATTERN
 
 SCHEMA = "turno"
 
@@ -32,7 +32,7 @@ def type_name(field: str) -> Q:
 def queue_name(field: str) -> Q:
     """`field` may name a queue (`jobs.bounds.is_queue`)."""
     letters = Q(**{f"{field}__regex": QUEUE_PATTERN})
-    return letters & ~Q(**{field: RESERVED_QUEUE}) & ~Q(**{f"{field}__endswith": RESERVED_SUFFIX})
+    return letters & ~Q(**{field: DEAD_LETTER}) & ~Q(**{f"{field}__endswith": ERROR_SUFFIX})
 
 
 def one_of(field: str, values: Iterable[str]) -> Q:

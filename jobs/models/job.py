@@ -35,6 +35,9 @@ class Job(models.Model):
 
     dispatch_id = models.UUIDField(null=True)
     announced_at = models.DateTimeField(null=True)
+    reannounced_at = models.DateTimeField(
+        null=True, help_text="When its message was last written anew because it seemed to be gone."
+    )
     claim_id = models.UUIDField(null=True)
     claimed_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

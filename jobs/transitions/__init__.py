@@ -4,49 +4,76 @@ Owners' writes (settle, release, renew, note) test the fence: job, dispatch toke
 throughout; every multi-row write locks jobs by id.
 """
 
-from jobs.transitions.claim import claim, claim_next
+from jobs.transitions.claim import Wanted, claim, claim_next, left, paused
 from jobs.transitions.expire import expire
 from jobs.transitions.finish import Finished
 from jobs.transitions.letters import discard, requeue_letters
 from jobs.transitions.losses import Losable, lost_ending
 from jobs.transitions.notes import Note, note
+from jobs.transitions.outbox import (
+    Leased,
+    OutboxRow,
+    confirm_outbox,
+    lease_outbox,
+    postpone_outbox,
+    return_outbox,
+)
+from jobs.transitions.park import defer, open_unknown, park_unknown
 from jobs.transitions.people import cancel, delete, requeue, run_now
 from jobs.transitions.promote import next_due, promote
 from jobs.transitions.purge import purge
+from jobs.transitions.reannounce import announced, reannounce, reannounce_oldest, waiting_queues
 from jobs.transitions.renew import Renewal, cancels, renew, strays
 from jobs.transitions.settle import Settled, release, returned, settle, unstored
-from jobs.transitions.sql import CONTROL, DUE, WORK
+from jobs.transitions.sql import CONTROL, DUE, OUTBOX, WORK
 from jobs.transitions.take_back import take_back
 
 __all__ = [
     "CONTROL",
     "DUE",
+    "OUTBOX",
     "WORK",
     "Finished",
+    "Leased",
     "Losable",
     "Note",
+    "OutboxRow",
     "Renewal",
     "Settled",
+    "Wanted",
+    "announced",
     "cancel",
     "cancels",
     "claim",
     "claim_next",
+    "confirm_outbox",
+    "defer",
     "delete",
     "discard",
     "expire",
+    "lease_outbox",
+    "left",
     "lost_ending",
     "next_due",
     "note",
+    "open_unknown",
+    "park_unknown",
+    "paused",
+    "postpone_outbox",
     "promote",
     "purge",
+    "reannounce",
+    "reannounce_oldest",
     "release",
     "renew",
     "requeue",
     "requeue_letters",
+    "return_outbox",
     "returned",
     "run_now",
     "settle",
     "strays",
     "take_back",
     "unstored",
+    "waiting_queues",
 ]

@@ -3,16 +3,18 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Claim
-from jobs.transitions.sql import fetch, in_transaction
+from jobs.transitions.park import park_unknown
+from jobs.transitions.sql import arrays, fetch, in_transaction
 
 LONG_NUMBER = re.compile(r"\d{19}")
+QUEUE_PAUSED = "p.scope = 'queue' AND (p.until IS NULL OR p.until > now())"
 
 # `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
 # COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
@@ -46,8 +48,7 @@ WITH offer AS (
 ), room AS (
     SELECT o.queue, count(*) AS free FROM offer AS o
     WHERE NOT EXISTS (
-        SELECT FROM turno.pauses AS p
-        WHERE p.scope = 'queue' AND p.value = o.queue AND (p.until IS NULL OR p.until > now())
+        SELECT FROM turno.pauses AS p WHERE {QUEUE_PAUSED} AND p.value = o.queue
     )
     GROUP BY o.queue
 ), best AS MATERIALIZED (
@@ -68,18 +69,43 @@ WITH offer AS (
 {SEATED}
 """
 
-# A claim by id waits for the row and does not skip it: a message is acknowledged after this, and must not be lost.
+# A claim by id waits for the row and does not skip it: a message is acknowledged after this, and must not be lost. Only
+# the id may lead to the row: no index of types, and no pass over all jobs of a queue, while the statistics are old. And
+# the ids by themselves: of a small table the planner compares each row with each message else.
 CLAIM_BY_ID = f"""
 WITH seats AS MATERIALIZED (
     SELECT j.id, i.slot
     FROM turno.jobs AS j
-    JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(slots)s::int[]) AS i(id, token, slot)
-      ON j.id = i.id AND j.dispatch_id = i.token
-    WHERE COALESCE(j.state, '') = 'Enqueued'
+    JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(slots)s::int[], %(queues)s::text[]) AS i(id, token, slot, queue)
+      ON j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
+    WHERE j.id = ANY (%(ids)s::uuid[]) AND COALESCE(j.state, '') = 'Enqueued'
+      AND (%(types)s::text[] IS NULL OR COALESCE(j.type, '') = ANY(%(types)s::text[]))
+      AND j.queue <> ALL (ARRAY(
+          SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED}
+      ))
     ORDER BY j.id FOR NO KEY UPDATE OF j
 )
 {SEATED}
 """
+LEFT_OUT = """
+SELECT j.id, j.dispatch_id, j.type
+FROM turno.jobs AS j
+JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(queues)s::text[]) AS i(id, token, queue)
+  ON j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
+WHERE j.id = ANY (%(ids)s::uuid[]) AND COALESCE(j.state, '') = 'Enqueued'
+"""
+PAUSED = f"""
+SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED} AND p.value = ANY(%(queues)s::text[])
+"""
+
+
+class Wanted(NamedTuple):
+    """A job that a message named by its token, and the slot that waits for it, of that queue (None: of the job's)."""
+
+    job: UUID
+    token: UUID
+    slot: int
+    queue: str | None = None
 
 
 def _payload(text: str) -> Any:
@@ -133,24 +159,52 @@ def claim_next(
 
 
 def claim(
-    wanted: Sequence[tuple[UUID, UUID, int]],
+    wanted: Sequence[Wanted | tuple[UUID, UUID, int]],
     *,
+    types: Sequence[str] | None = None,
     worker_id: UUID,
     claim_id: UUID,
     label: Mapping[str, Any],
     lease: float,
     using: str = "default",
 ) -> list[Claim]:
-    """Claim jobs by (id, dispatch token, slot number): those that are Enqueued with just that token.
+    """Claim jobs by (id, dispatch token, slot number, queue): those that are Enqueued with just that token.
 
-    A duplicate, an old token and a job that is gone are left out of the answer; the caller drops them.
+    A duplicate, an old token and a job that is gone are left out of the answer, as are jobs of a paused queue, of
+    another queue than the slot's, and of other types than `types` (None: any). `left` says which of them wait on.
     """
     if not wanted:
         return []
-    ids, tokens, slots = (list(column) for column in zip(*wanted, strict=True))
-    params = _owner(worker_id, claim_id, label, lease) | {"ids": ids, "tokens": tokens, "slots": slots}
+    named = arrays(("ids", "tokens", "slots", "queues"), [Wanted(*one) for one in wanted])
+    params = _owner(worker_id, claim_id, label, lease) | named | {"types": None if types is None else list(types)}
 
     def work(cursor: CursorWrapper) -> list[Claim]:
         return [_claim(row) for row in fetch(cursor, CLAIM_BY_ID, params)]
+
+    return in_transaction(using, work)
+
+
+def left(out: Sequence[Wanted], *, types: Sequence[str], using: str = "default") -> set[UUID]:
+    """Of what a claim of `types` has left out, the tokens that wait on for a worker: their queue is paused.
+
+    Jobs of other types are parked. The others are not Enqueued with that token, or in another queue than was said.
+    """
+    if not out:
+        return set()
+
+    def work(cursor: CursorWrapper) -> list[tuple[Any, ...]]:
+        return fetch(cursor, LEFT_OUT, arrays(("ids", "tokens", "slots", "queues"), out))
+
+    rows = in_transaction(using, work)
+    unknown = [(id_, token) for id_, token, type_ in rows if type_ not in types]
+    park_unknown(unknown, using=using)
+    return {token for _id, token, _type in rows} - {token for _id, token in unknown}
+
+
+def paused(queues: Sequence[str], *, using: str = "default") -> set[str]:
+    """Those of these queues that are paused now."""
+
+    def work(cursor: CursorWrapper) -> set[str]:
+        return {queue for (queue,) in fetch(cursor, PAUSED, {"queues": list(queues)})}
 
     return in_transaction(using, work)

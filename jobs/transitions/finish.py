@@ -1,4 +1,4 @@
-"""The end of executions, one statement for a batch: job, attempt, time line, dead letter and metrics.
+"""The end of executions, one statement for a batch: job, attempt, time line, dead letter, messages and metrics.
 
 `settle`, `release`, `expire` and `take_back` decide; this writes, and only where the fence still holds. A pending
 cancel request turns every exit but Succeeded into Cancelled, here, on the locked row.
@@ -16,7 +16,8 @@ from jobs.ids import new_id
 from jobs.metrics import BUCKETS
 from jobs.outcomes import Ending
 from jobs.states import State
-from jobs.transitions.sql import DUE, WORK, arrays, fetch, notify, unnest
+from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
+from jobs.transitions.sql import DUE, arrays, fetch, notify_all, unnest
 
 COLUMNS = {
     "id": "uuid",
@@ -81,10 +82,10 @@ WITH locked AS MATERIALIZED (
         failure_kind = CASE WHEN l.becomes = 'Failed' THEN l.failure_kind END
     FROM locked AS l
     WHERE j.id = l.id AND j.dispatch_id = l.dispatch_id AND j.worker_id = l.worker_id AND j.state = 'Processing'
-    RETURNING j.id
-), ended AS (
+    RETURNING j.id, j.state, j.dispatch_id, j.queue, j.priority
+) {dispatch("changed")}, ended AS (
     SELECT l.*, width_bucket(l.duration, ARRAY[{BOUNDS}]) AS bucket
-    FROM locked AS l JOIN changed USING (id)
+    FROM locked AS l JOIN changed AS c ON c.id = l.id
 ), attempts AS (
     INSERT INTO turno.job_attempts (job_id, ordinal, attempt, tries, counted, dispatch_id, worker_id, worker_name,
         worker_host, worker_pid, worker_version, slot, started_at, ended_at, duration, outcome, error_type,
@@ -108,7 +109,8 @@ WITH locked AS MATERIALIZED (
         executions
     FROM ended WHERE becomes = 'Failed'
     ON CONFLICT (job_id) WHERE resolved_at IS NULL DO NOTHING
-), minutes AS (
+    RETURNING id, job_id, type, queue, failure_kind, error_type, error_message, stack, fingerprint, attempts, created_at
+) {LETTERED}, minutes AS (
     INSERT INTO turno.metrics_minute AS m (minute, worker_id, queue, type, succeeded, failed, retried, cancelled,
         lost, duration_sum, wait_sum, durations)
     SELECT date_trunc('minute', now()), worker_id, queue, type,
@@ -165,10 +167,11 @@ def finish(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]]) -> lis
         ))  # fmt: skip
     found = [
         Finished(id_, token, State(state), queue, execution)
-        for id_, token, state, queue, execution in fetch(cursor, FINISH, arrays(COLUMNS, rows))
+        for id_, token, state, queue, execution in fetch(cursor, FINISH, arrays(COLUMNS, rows) | {"broker": broker()})
     ]
-    notify(cursor, WORK, (f.queue for f in found if f.state is State.ENQUEUED))
     soon = {e.dispatch_id for _, e in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
-    if any(f.state is State.SCHEDULED and f.dispatch_id in soon for f in found):
-        notify(cursor, DUE, [""])
+    due = any(f.state is State.SCHEDULED and f.dispatch_id in soon for f in found)
+    failed = any(f.state is State.FAILED for f in found)
+    again = enqueued((f.queue for f in found if f.state is State.ENQUEUED), letters=failed)
+    notify_all(cursor, [*again, *([(DUE, "")] if due else [])])
     return found

@@ -1,4 +1,4 @@
-"""New jobs: one INSERT for the whole batch, its history and the wake-ups of its queues, in the caller's transaction.
+"""New jobs: one INSERT for the whole batch, its history, messages and wake-ups, in the caller's transaction.
 
 No row of another job, no key and no gate is locked: callers may keep their transaction open for long. Only a rival that
 holds the same unique or idempotency key in an open transaction is waited for, LOCK_TIMEOUT seconds at most.
@@ -18,7 +18,8 @@ from django.utils.translation import gettext as _
 from jobs.conf import conf
 from jobs.errors import Conflict, IdempotencyMismatch
 from jobs.states import State
-from jobs.transitions.sql import DUE, WORK, fetch, in_transaction, sqlstate
+from jobs.transitions.outbox import broker, dispatch
+from jobs.transitions.sql import DUE, OUTBOX, WORK, fetch, in_transaction, sqlstate
 
 LOCK_TIMEOUT = 5.0
 TRIES = 5
@@ -85,15 +86,18 @@ WITH given AS (
         CASE WHEN due IS NOT NULL THEN 'due' END
     FROM new ORDER BY unique_key COLLATE "C", id
     ON CONFLICT DO NOTHING
-    RETURNING id, state, queue, owner
+    RETURNING id, state, dispatch_id, queue, priority, owner
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, actor)
     SELECT id, NULL, state, 'created', owner FROM inserted ORDER BY id
-)
+) {dispatch("inserted")}
 SELECT id, state FROM inserted
 UNION ALL
 SELECT NULL, pg_notify('{WORK}', queue)::text
 FROM (SELECT DISTINCT queue FROM inserted WHERE state = 'Enqueued') AS woken
+UNION ALL
+SELECT NULL, pg_notify('{OUTBOX}', '')::text
+WHERE %(broker)s::bool AND EXISTS (SELECT FROM inserted WHERE state = 'Enqueued')
 UNION ALL
 SELECT NULL, pg_notify('{DUE}', '')::text
 WHERE EXISTS (SELECT FROM new WHERE due < statement_timestamp() + %(soon)s::float8 * interval '1 second')
@@ -145,10 +149,10 @@ def _place(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued
     """Insert what can be, find who stands in the way of the rest; again where that one has ended meanwhile."""
     placed: dict[UUID, Enqueued] = {}
     left = list(rows)
-    soon = conf().scheduler.interval
+    how = {"soon": conf().scheduler.interval, "broker": broker()}
     for _try in range(TRIES):
         for chunk in _chunks(sorted(left, key=lambda row: (row.unique_key is None, row.unique_key or "", row.id))):
-            for id_, state in fetch(cursor, INSERT, {"rows": _json(chunk), "soon": soon}):
+            for id_, state in fetch(cursor, INSERT, {"rows": _json(chunk), **how}):
                 if id_ is not None:
                     placed[id_] = Enqueued(id_, State(state))
         left = [row for row in left if row.id not in placed]

@@ -10,7 +10,8 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Verdict
 from jobs.states import State
-from jobs.transitions.sql import CONTROL, TRIES, WORK, fetch, in_transaction, notify
+from jobs.transitions.outbox import broker, dispatch, enqueued
+from jobs.transitions.sql import CONTROL, TRIES, fetch, in_transaction, notify, notify_all
 
 LOCK = """
 SELECT id, state, worker_id, run_at IS NULL FROM turno.jobs
@@ -35,7 +36,7 @@ SELECT id, before, 'Cancelled', 'cancelled', %(reason)s::text, %(actor)s::text F
 """
 # From a final state: a new token, attempts from zero; executions and history go on. Another active job of the same
 # unique key, here or in the same call, keeps its place.
-REQUEUE = """
+REQUEUE = f"""
 WITH wanted AS (
     SELECT j.id, j.state AS before,
            row_number() OVER (PARTITION BY j.unique_key, CASE WHEN j.unique_key IS NULL THEN j.id END ORDER BY j.id)
@@ -54,7 +55,7 @@ WITH wanted AS (
         cancel_requested_at = NULL, cancel_requested_by = NULL, cancel_reason = NULL
     FROM wanted AS w
     WHERE j.id = w.id AND w.place = 1 AND j.state IN ('Failed', 'Cancelled')
-    RETURNING j.id, j.queue, w.before
+    RETURNING j.id, j.state, j.dispatch_id, j.queue, j.priority, w.before
 ), letters AS (
     UPDATE turno.dead_letters AS d
     SET resolved_at = now(), resolved_how = 'requeued', resolved_by = %(actor)s::text
@@ -62,21 +63,21 @@ WITH wanted AS (
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, actor)
     SELECT id, before, 'Enqueued', 'requeued', %(actor)s::text FROM moved ORDER BY id
-)
+) {dispatch("moved")}
 SELECT id, queue FROM moved
 """
 # COALESCE: see PROMOTE.
-RUN_NOW = """
+RUN_NOW = f"""
 WITH moved AS (
     UPDATE turno.jobs
     SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(),
         waiting_for = NULL, run_at = NULL
     WHERE id = ANY(%(ids)s::uuid[]) AND COALESCE(state, '') = 'Scheduled' AND run_at IS NOT NULL
-    RETURNING id, queue
+    RETURNING id, state, dispatch_id, queue, priority
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, actor)
     SELECT id, 'Scheduled', 'Enqueued', 'run_now', %(actor)s::text FROM moved ORDER BY id
-)
+) {dispatch("moved")}
 SELECT queue FROM moved
 """
 DELETE = """
@@ -135,8 +136,9 @@ def requeue(ids: Sequence[UUID], *, actor: str | None = None, using: str = "defa
     def work(cursor: CursorWrapper) -> list[Verdict]:
         found = _locked(cursor, ids)
         eligible = [i for i, (state, _, _) in found.items() if state in (State.FAILED, State.CANCELLED)]
-        moved = dict(fetch(cursor, REQUEUE, {"ids": eligible, "actor": actor})) if eligible else {}
-        notify(cursor, WORK, moved.values())
+        params = {"ids": eligible, "actor": actor, "broker": broker()}
+        moved = dict(fetch(cursor, REQUEUE, params)) if eligible else {}
+        notify_all(cursor, enqueued(moved.values()))
         verdicts = []
         for id_ in ids:
             if id_ not in found:
@@ -164,7 +166,8 @@ def run_now(ids: Sequence[UUID], *, actor: str | None = None, using: str = "defa
         found = _locked(cursor, ids)
         timed = [i for i, (state, _, parked) in found.items() if state is State.SCHEDULED and not parked]
         if timed:
-            notify(cursor, WORK, (q for (q,) in fetch(cursor, RUN_NOW, {"ids": timed, "actor": actor})))
+            params = {"ids": timed, "actor": actor, "broker": broker()}
+            notify_all(cursor, enqueued(queue for (queue,) in fetch(cursor, RUN_NOW, params)))
         verdicts = []
         for id_ in ids:
             if id_ not in found:

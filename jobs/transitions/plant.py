@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from django.db.backends.utils import CursorWrapper
 
+from jobs.transitions.outbox import broker, dispatch
 from jobs.transitions.sql import fetch, in_transaction
 
 CHUNK = 4000
@@ -44,7 +45,13 @@ ROWS = "%(rows)s::jsonb)"
 WORKERS = f"INSERT INTO turno.workers ({WORKER}) SELECT {WORKER} {FROM}workers, {ROWS}"
 TYPES = f"INSERT INTO turno.job_types ({TYPE}) SELECT {TYPE} {FROM}job_types, {ROWS}"
 PAUSES = f"INSERT INTO turno.pauses ({PAUSE}) SELECT {PAUSE} {FROM}pauses, {ROWS}"
-JOBS = f"INSERT INTO turno.jobs ({JOB}) SELECT {JOB} {FROM}jobs, {ROWS}"
+JOBS = f"""
+WITH planted AS (
+    INSERT INTO turno.jobs ({JOB}) SELECT {JOB} {FROM}jobs, {ROWS}
+    RETURNING id, state, dispatch_id, queue, priority
+) {dispatch("planted")}
+SELECT count(*) FROM planted
+"""
 CHANGES = f"INSERT INTO turno.job_state_changes ({CHANGE}) SELECT {CHANGE} {FROM}job_state_changes, {ROWS}"
 ATTEMPTS = f"INSERT INTO turno.job_attempts ({ATTEMPT}) SELECT {ATTEMPT} {FROM}job_attempts, {ROWS}"
 LOGS = f"INSERT INTO turno.job_logs ({LOG}) SELECT {LOG} {FROM}job_logs, {ROWS}"
@@ -97,4 +104,5 @@ def plant(rows: Mapping[str, Sequence[Mapping[str, Any]]], *, using: str = "defa
 
 def _insert(cursor: CursorWrapper, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
     for start in range(0, len(rows), CHUNK):
-        cursor.execute(statement, {"rows": orjson.dumps(list(rows[start : start + CHUNK])).decode()})
+        text = orjson.dumps(list(rows[start : start + CHUNK])).decode()
+        cursor.execute(statement, {"rows": text, "broker": broker()})

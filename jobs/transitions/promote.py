@@ -2,11 +2,12 @@
 
 from django.db.backends.utils import CursorWrapper
 
-from jobs.transitions.sql import WORK, fetch, in_transaction, notify
+from jobs.transitions.outbox import broker, dispatch, enqueued
+from jobs.transitions.sql import fetch, in_transaction, notify_all
 
 # COALESCE keeps the planner from answering the test of the rows found by the partial index of all Scheduled jobs, which
 # it would read from end to end while its statistics are older than the backlog.
-PROMOTE = """
+PROMOTE = f"""
 WITH due AS MATERIALIZED (
     SELECT id FROM turno.jobs
     WHERE state = 'Scheduled' AND run_at <= now()
@@ -16,11 +17,11 @@ WITH due AS MATERIALIZED (
     SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL, enqueued_at = now(),
         waiting_for = NULL, run_at = NULL
     WHERE j.id = ANY (ARRAY(SELECT id FROM due)) AND COALESCE(j.state, '') = 'Scheduled'
-    RETURNING j.id, j.queue
+    RETURNING j.id, j.state, j.dispatch_id, j.queue, j.priority
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)
     SELECT id, 'Scheduled', 'Enqueued', 'due' FROM moved ORDER BY id
-)
+) {dispatch("moved")}
 SELECT queue FROM moved
 """
 NEXT_DUE = """
@@ -33,8 +34,8 @@ def promote(*, limit: int, using: str = "default") -> int:
     """Enqueue due jobs, oldest instant first, and wake their queues. Returns how many (at most `limit`)."""
 
     def work(cursor: CursorWrapper) -> int:
-        queues = [queue for (queue,) in fetch(cursor, PROMOTE, {"limit": limit})]
-        notify(cursor, WORK, queues)
+        queues = [queue for (queue,) in fetch(cursor, PROMOTE, {"limit": limit, "broker": broker()})]
+        notify_all(cursor, enqueued(queues))
         return len(queues)
 
     return in_transaction(using, work)

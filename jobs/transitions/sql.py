@@ -19,7 +19,12 @@ CONFLICTS = frozenset({"40P01", "40001"})
 # its size in an index). Django calls the last an OperationalError; repeated, it would fail for ever.
 BAD_VALUES = ("22", "23", "54")
 TRIES = 6
-WORK, CONTROL, DUE = announcements.WORK, announcements.CONTROL, announcements.DUE
+NOTIFY = """
+SELECT pg_notify(channel, payload)
+FROM unnest(%(channels)s::text[], %(payloads)s::text[]) AS said(channel, payload)
+"""
+WORK, CONTROL = announcements.WORK, announcements.CONTROL
+DUE, OUTBOX = announcements.DUE, announcements.OUTBOX
 
 
 def sqlstate(error: BaseException) -> str | None:
@@ -75,12 +80,11 @@ def fetch(cursor: CursorWrapper, sql: str, params: Mapping[str, Any]) -> list[tu
 
 def notify(cursor: CursorWrapper, channel: str, payloads: Iterable[str]) -> None:
     """Send each distinct payload once when the transaction commits."""
-    distinct = sorted(set(payloads))
+    notify_all(cursor, ((channel, payload) for payload in payloads))
+
+
+def notify_all(cursor: CursorWrapper, notices: Iterable[tuple[str, str]]) -> None:
+    """Send each distinct (channel, payload) once when the transaction commits; none is no statement."""
+    distinct = sorted(set(notices))
     if distinct:
-        cursor.execute(
-            "SELECT pg_notify(%(channel)s, p) FROM unnest(%(payloads)s::text[]) AS p",
-            {
-                "channel": channel,
-                "payloads": distinct,
-            },
-        )
+        cursor.execute(NOTIFY, arrays(("channels", "payloads"), distinct))

@@ -15,7 +15,7 @@ HOSTS = ["pypi" + ".org", "python" + "hosted.org", "npm" + "js.org", "npm" + "js
 MACHINE_PATH = re.compile(r"(?<![\w.:/$}~*-])/(?:" + "work|home|root|Users" + r")/[\w.-]+")
 ENTRY = re.compile(r"^[a-z0-9][a-z0-9._-]*(\[[a-z0-9,_-]+\])?==[^\s;]+( ; [^\\]+)?\s*\\?$", re.IGNORECASE)
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
-LOCKED = ["base.txt", "local.txt", "test.txt"]
+LOCKED = ["azure.txt", "base.txt", "local.txt", "peer.txt", "test.txt"]
 
 
 def test_no_file_of_code_is_longer_than_can_be_read_at_a_sitting():

@@ -28,7 +28,7 @@ FLOORS = {
 }
 # What the house may import of the rooms, and what each public door may.
 HOUSE = ("jobs.api", "jobs.fila", "jobs.conf", "jobs.sections", "jobs.databaseurl", "jobs.speech")
-HOUSE += ("jobs.admin", "jobs.bulk", "jobs.registry", "dashboard.urls", "dashboard.routing")
+HOUSE += ("jobs.admin", "jobs.bulk", "jobs.reachable", "jobs.registry", "dashboard.urls", "dashboard.routing")
 DOORS = {
     "turno.handlers": ("jobs", "turno"),
     "turno.jobs": ("jobs",),

@@ -1,6 +1,7 @@
 """The major versions that matter: some packages silently downgrade others."""
 
 import re
+import tomllib
 from importlib.metadata import version
 
 import pytest
@@ -32,7 +33,16 @@ def test_what_is_pinned_has_the_major_version_that_was_chosen(package, major, fi
     assert begins(pins(file)[package], major)
 
 
-def test_the_tests_run_on_the_versions_that_are_shipped():
-    shipped, tested = pins("base.txt"), pins("test.txt")
+@pytest.mark.parametrize("file", ["base.txt", "azure.txt"])
+def test_the_tests_run_on_the_versions_that_are_shipped(file):
+    shipped, tested = pins(file), pins("test.txt")
 
+    assert shipped
     assert {name: tested.get(name) for name in shipped} == shipped
+
+
+def test_the_extra_asks_for_what_its_locked_file_was_made_of():
+    extra = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["azure"]
+    lines = (PROJECT / "requirements" / "azure.in").read_text().splitlines()
+
+    assert [line for line in lines if not line.startswith(("#", "-"))] == extra

@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from jobs.management.first_user import MADE, PASSWORD
 from tests.kit.people import make_user
-from turno.launcher import config, run
+from turno.launcher import config, screen
 
 pytestmark = pytest.mark.django_db(databases=["default", "direct"], transaction=True)
 
@@ -46,5 +46,5 @@ def test_nobody_is_added_to_users_who_are_there_or_without_being_asked_for(monke
 
 
 def test_the_launcher_knows_the_line_and_the_variable():
-    assert MADE.startswith(run.FIRST_USER)
+    assert MADE.startswith(screen.FIRST_USER)
     assert config.PASSWORD == PASSWORD

@@ -1,10 +1,10 @@
 """Two at once, with nobody leading and nobody locking anything for them; and batches that meet."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connections
 
@@ -75,25 +75,32 @@ def claimed_by_two() -> None:
     keep(len(found) == 1, "two executions live side by side: two workers claimed one job")
 
 
-def message_while_somebody_looks() -> None:
-    """A message comes while somebody has its job locked for a moment (a cancel that is rolled back, in the end)."""
-    case = make("enqueued", Fence.RIGHT)
+def while_somebody_looks[T](id_: UUID, act: Callable[[], T]) -> T:
+    """What `act` answers, begun while somebody has the job locked for a moment (a cancel that is rolled back)."""
     answered = threading.Event()
 
-    def claim() -> Sequence[Any]:
+    def told() -> T:
         try:
-            return transitions.claim([(case.made.id, case.token, 1)], **claimant(), using=ENGINE)
+            return act()
         finally:
             answered.set()
 
     with rival() as other:
-        lock(other, case.made.id)
-        late = Other(claim)
+        lock(other, id_)
+        late = Other(told)
         while not answered.wait(0.005) and not _waits(late):
             pass
         other.rollback()
+    return late.answer()
+
+
+def message_while_somebody_looks() -> None:
+    """A message comes while somebody has its job locked for a moment."""
+    case = make("enqueued", Fence.RIGHT)
+    wanted = [(case.made.id, case.token, 1)]
+    claims = while_somebody_looks(case.made.id, lambda: transitions.claim(wanted, **claimant(), using=ENGINE))
     # Whatever it answered, the message is acknowledged now.
-    keep(late.answer(), "a job waits for ever: its message was acknowledged and nobody started it")
+    keep(claims, "a job waits for ever: its message was acknowledged and nobody started it")
 
 
 VERBS: dict[str, tuple[State, Callable[[list[Case]], object]]] = {
@@ -114,6 +121,15 @@ VERBS: dict[str, tuple[State, Callable[[list[Case]], object]]] = {
         lambda cases: transitions.claim([(c.made.id, c.token, 0) for c in cases], **claimant(), using=ENGINE),
     ),
     "cancel": (State.ENQUEUED, lambda cases: transitions.cancel([c.made.id for c in cases], using=ENGINE)),
+    "defer": (State.ENQUEUED, lambda cases: transitions.defer([(c.made.id, c.token) for c in cases], using=ENGINE)),
+    "park_unknown": (
+        State.ENQUEUED,
+        lambda cases: transitions.park_unknown([(c.made.id, c.token) for c in cases], using=ENGINE),
+    ),
+    "reannounce": (
+        State.ENQUEUED,
+        lambda cases: transitions.reannounce([(c.made.id, c.token) for c in cases], using=ENGINE),
+    ),
 }
 PLANS = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_indexscan = off; SET enable_bitmapscan = off"
 

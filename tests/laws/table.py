@@ -1,7 +1,6 @@
 """Which guard keeps which promise. Several guards in one row are layers: each alone keeps it, without all it breaks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -9,39 +8,16 @@ from jobs.retry import Again
 from tests.laws import scenarios_lease as lease
 from tests.laws import scenarios_owner as owner
 from tests.laws import scenarios_together as together
-from tests.laws.guards import All, Attribute, Constraint, Guard, Sql
+from tests.laws.guards import Attribute, Constraint
+from tests.laws.law import Law, both, sql
+from tests.laws.table_message import MESSAGE
+from tests.laws.table_outbox import OUTBOX
 from workers.clock import boottime
-
-
-@dataclass(frozen=True)
-class Law:
-    """A guard of the engine's law `number`; `promise` is in what the scenario says when it breaks."""
-
-    number: int
-    guard: str
-    promise: str
-    layers: tuple[Guard, ...]
-    scenario: Callable[[], None]
-
-    def __str__(self) -> str:
-        return f"law {self.number}: {self.guard}"
-
 
 TWO = "two executions live side by side"
 OVER = "a late owner's"
 DRAWN = "CASE WHEN l.becomes = 'Enqueued' THEN gen_random_uuid() END"
 LOCK = "FOR NO KEY UPDATE SKIP LOCKED"
-
-
-def sql(where: str, *changes: tuple[str, str]) -> Sql:
-    """`module.CONSTANT` of the transitions, with these changes."""
-    module, constant = where.split(".")
-    return Sql(module, constant, changes)
-
-
-def both(*guards: Guard) -> All:
-    """Pieces of one guard."""
-    return All(guards)
 
 
 # The parts of an end's fence, each at both places where it is tested.
@@ -239,6 +215,9 @@ ORDERED = {
     "release": sql("settle.LEFT", ("ORDER BY id FOR", "FOR")),
     "claim": sql("claim.CLAIM_BY_ID", ("ORDER BY j.id FOR", "FOR")),
     "cancel": sql("people.LOCK", ("ORDER BY id FOR", "FOR")),
+    "defer": sql("park.DEFER", ("ORDER BY j.id FOR", "FOR")),
+    "park_unknown": sql("park.PARK_UNKNOWN", ("ORDER BY j.id FOR", "FOR")),
+    "reannounce": sql("reannounce.NAMED", ("ORDER BY j.id FOR", "FOR")),
 }
 ORDER = [
     *(
@@ -267,4 +246,4 @@ ORDER = [
         together.has_a_bad_row,
     ),
 ]
-LAWS = [*TOKENS, *OWNERSHIP, *FENCE, *RECOVERY, *WITHOUT_LEADER, *ORDER]
+LAWS = [*TOKENS, *OWNERSHIP, *FENCE, *RECOVERY, *WITHOUT_LEADER, *ORDER, *OUTBOX, *MESSAGE]

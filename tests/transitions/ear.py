@@ -7,7 +7,7 @@ from uuid import uuid4
 import psycopg
 from django.db import connections
 
-from jobs.transitions import CONTROL, DUE, WORK
+from jobs.transitions import CONTROL, DUE, OUTBOX, WORK
 
 MARK = "turno_test_mark"
 
@@ -26,11 +26,11 @@ def raw_connection() -> psycopg.Connection:
 
 
 class Ear:
-    """Listens on the channels of work and control from its creation on."""
+    """Listens on the engine's channels from its creation on."""
 
     def __init__(self) -> None:
         self._connection = raw_connection()
-        for channel in (WORK, CONTROL, DUE, MARK):
+        for channel in (WORK, CONTROL, DUE, OUTBOX, MARK):
             self._connection.execute(f"LISTEN {channel}")
 
     def heard(self) -> list[tuple[str, str]]:

@@ -1,10 +1,7 @@
-"""The edge matrix as data: situations a job may be in, what each verb is called with, and what may follow.
-
-`LEGAL` has every pair of verb and situation that changes something; whatever is not in it must change nothing at all.
-"""
+"""The edge matrix as data: situations a job may be in, and how each verb is called; `legal` has what may follow."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from random import Random
 from typing import Any
@@ -14,7 +11,7 @@ from jobs import transitions
 from jobs.outcomes import Ending, ErrorInfo, Verdict
 from jobs.retry import RetryPolicy
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
-from tests.transitions.rows import Made, ago, ahead, make_job, make_letter
+from tests.transitions.rows import Made, ago, ahead, execute, make_job, make_letter, make_worker
 
 ASKED = {
     "cancel_requested_at": ago(1),
@@ -26,6 +23,7 @@ SITUATIONS: dict[str, tuple[State, dict[str, Any]]] = {
     "scheduled": (State.SCHEDULED, {"run_at": ahead(3600), "waiting_for": "due"}),
     "due": (State.SCHEDULED, {"run_at": ago(5), "waiting_for": "retry"}),
     "parked": (State.SCHEDULED, {"waiting_for": "concurrency_key", "gate": "k"}),
+    "of an unknown type": (State.SCHEDULED, {"waiting_for": "unknown_type", "gate": "test.echo"}),
     "enqueued": (State.ENQUEUED, {}),
     "processing": (State.PROCESSING, {}),
     "processing, cancel asked": (State.PROCESSING, ASKED),
@@ -83,22 +81,6 @@ def missing() -> Case:
 
 
 Death = tuple[int | None, int | None, int | None]  # exit code, signal, peak memory of a process of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a verb does to a job. `to` None: the row changes and its state does not. `gone`: the row is deleted."""
-
-    to: State | None = None
-    reason: Reason | None = None
-    outcome: Outcome | None = None
-    counted: int = 0
-    lost: int = 0
-    duration: float | None = None
-    died: Death = (None, None, None)
-    letter: bool = False
-    asks: bool = False
-    gone: bool = False
 
 
 ERROR = ErrorInfo("ValueError", "no such file", "Traceback …", "cause-1")
@@ -221,6 +203,24 @@ def _promote(cases: Cases, using: str) -> Answer:
     return due
 
 
+def _aside(act: Callable[..., set[UUID]]) -> Verb:
+    def call(cases: Cases, using: str) -> Answer:
+        moved = act([(case.made.id, case.token) for case in cases], using=using)
+        return dict.fromkeys(moved, State.SCHEDULED)
+
+    return Verb(call, (Fence.RIGHT, Fence.TOKEN))
+
+
+def _open_unknown(cases: Cases, using: str) -> Answer:
+    parked = {case.made.id: State.ENQUEUED for case in cases if case.situation == "of an unknown type"}
+    make_worker(queues={case.made.queue: 1 for case in cases}, types=["test.echo"])
+    try:
+        assert transitions.open_unknown(limit=100, silent_after=15, using=using) == len(parked)
+    finally:
+        execute("DELETE FROM turno.workers")
+    return parked
+
+
 def _by_person(act: Callable[..., list[Verdict]], **options: Any) -> Verb:
     def call(cases: Cases, using: str) -> Answer:
         verdicts = act([case.made.id for case in cases], using=using, **options)
@@ -253,48 +253,12 @@ VERBS: dict[str, Verb] = {
     "expire": Verb(lambda cases, using: {done.id: done.state for done in lose(using)}),
     "take_back": Verb(lambda cases, using: {done.id: done.state for done in take_back(using)}, TAKEN),
     "promote": Verb(_promote),
+    "defer": _aside(transitions.defer),
+    "park_unknown": _aside(transitions.park_unknown),
+    "open_unknown": Verb(_open_unknown),
     "cancel": _by_person(transitions.cancel, actor="rui", reason="late"),
     "requeue": _by_person(transitions.requeue, actor="rui"),
     "run_now": _by_person(transitions.run_now, actor="rui"),
     "delete": _by_person(transitions.delete),
     "purge": Verb(_purge),
 }
-C = Change
-LEGAL: dict[tuple[str, str], Change] = {
-    ("claim", "enqueued"): C(State.PROCESSING, Reason.CLAIMED),
-    ("claim_next", "enqueued"): C(State.PROCESSING, Reason.CLAIMED),
-    ("promote", "due"): C(State.ENQUEUED, Reason.DUE),
-    ("run_now", "scheduled"): C(State.ENQUEUED, Reason.RUN_NOW),
-    ("run_now", "due"): C(State.ENQUEUED, Reason.RUN_NOW),
-    ("expire", "expired"): C(State.ENQUEUED, Reason.WORKER_LOST, Outcome.WORKER_LOST, counted=1, lost=1),
-    ("expire", "expired, cancel asked"): C(State.CANCELLED, Reason.CANCELLED, Outcome.WORKER_LOST, counted=1, lost=1),
-    ("cancel", "processing"): C(asks=True),
-    ("cancel", "expired"): C(asks=True),
-    ("requeue", "failed"): C(State.ENQUEUED, Reason.REQUEUED),
-    ("requeue", "cancelled"): C(State.ENQUEUED, Reason.REQUEUED),
-}
-for _waiting in ("scheduled", "due", "parked", "enqueued"):
-    LEGAL["cancel", _waiting] = C(State.CANCELLED, Reason.CANCELLED)
-for _done in ("succeeded", "failed", "cancelled"):
-    LEGAL["delete", _done] = C(gone=True)
-for _done in ("succeeded", "cancelled"):  # the failed one has a pending dead letter
-    LEGAL["purge", _done] = C(gone=True)
-T = DURATION
-SETTLED = {
-    "settle Succeeded": C(State.SUCCEEDED, Reason.SUCCEEDED, Outcome.SUCCEEDED, counted=1, duration=T),
-    "settle Failed": C(State.FAILED, Reason.ATTEMPTS_USED_UP, Outcome.FAILED, counted=1, letter=True, duration=T),
-    "settle retry": C(State.SCHEDULED, Reason.RETRY, Outcome.FAILED, counted=1, duration=T),
-    "settle snooze": C(State.SCHEDULED, Reason.SNOOZED, Outcome.SNOOZED, duration=T),
-    "settle Enqueued": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.INTERRUPTED, duration=T),
-    "settle Cancelled": C(State.CANCELLED, Reason.CANCELLED, Outcome.CANCELLED, counted=1, duration=T),
-    "settle lost": C(State.ENQUEUED, Reason.WORKER_LOST, Outcome.WORKER_LOST, counted=1, lost=1, duration=T, died=DIED),
-    "release": C(State.ENQUEUED, Reason.RELEASED, Outcome.INTERRUPTED),
-    "take_back": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.WORKER_LOST, counted=1, lost=1),
-}
-for _owned in OWNED:
-    LEGAL["renew", _owned] = LEGAL["note", _owned] = C()
-    for _verb, _change in SETTLED.items():
-        if "cancel asked" in _owned and _change.to is not State.SUCCEEDED:
-            outcome = _change.outcome if _change.lost else Outcome.CANCELLED
-            _change = replace(_change, to=State.CANCELLED, reason=Reason.CANCELLED, outcome=outcome, letter=False)
-        LEGAL[_verb, _owned] = _change

@@ -113,6 +113,20 @@ def make_letter(made: Made, *, using: str = "default", **columns: Any) -> None:
         )
 
 
+def make_worker(*, using: str = "default", queues: dict[str, int], types: list[str], **columns: Any) -> UUID:
+    """Insert a live worker that serves these queues (slots by name) and types; `columns` override. Its id."""
+    row: dict[str, Any] = {"id": uuid4(), "name": "w", "host": "h", "boot_id": uuid4().hex, "pid_namespace": "1"}
+    row |= {"pid": 7, "pid_started": "1", "version": "1", "queues": orjson.dumps(queues).decode(), "types": types}
+    row |= columns
+    values = [str(v) if isinstance(v, Sql) else "%s" for v in row.values()]
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO turno.workers ({', '.join(row)}) VALUES ({', '.join(values)})",
+            [v for v in row.values() if not isinstance(v, Sql)],
+        )
+    return row["id"]
+
+
 def execute(sql: str, *params: Any, using: str = "default") -> None:
     """Run one statement and drop its rows."""
     with connections[using].cursor() as cursor:
@@ -181,5 +195,5 @@ def total(column: str, rows: Iterable[dict[str, Any]] | None = None) -> Any:
 
 def empty_tables() -> None:
     """Delete what tests of the verbs commit; cheaper than truncating, for the few rows that they make."""
-    for table in ("jobs", "metrics_minute", "pauses"):
+    for table in ("jobs", "metrics_minute", "pauses", "job_types"):
         execute(f"DELETE FROM turno.{table}")

@@ -14,7 +14,8 @@ from jobs.metrics import BUCKETS
 from jobs.states import EDGES, FINAL, State
 from jobs.transitions import CONTROL, WORK
 from tests.transitions import COMMITTED, rows
-from tests.transitions.edges import BUCKET, CALLER, LEGAL, SITUATIONS, VERBS, Case, Change, Fence, make, missing
+from tests.transitions.edges import BUCKET, CALLER, SITUATIONS, VERBS, Case, Fence, make, missing
+from tests.transitions.legal import LEGAL, Change
 
 pytestmark = COMMITTED
 OWNERS = ("worker_id", "worker_label", "lease_expires_at", "claim_id", "claimed_at", "started_at", "slot")
@@ -156,8 +157,7 @@ def assert_minute(was, minute, attempt, change: Change):
 def test_the_matrix_goes_through_every_edge_that_the_verbs_make():
     taken = {(SITUATIONS[was][0], change.to) for (_, was), change in LEGAL.items() if change.to is not None}
     births = {(None, State.SCHEDULED), (None, State.ENQUEUED)}
-    gates = {  # parking and its end come with flow control
-        (State.ENQUEUED, State.SCHEDULED),
+    gates = {  # these come with flow control
         (State.SCHEDULED, State.FAILED),
         (State.FAILED, State.SCHEDULED),
         (State.CANCELLED, State.SCHEDULED),

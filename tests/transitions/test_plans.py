@@ -13,7 +13,7 @@ from django.db import connections
 
 from jobs.metrics import BUCKETS
 from jobs.states import FINAL, State
-from jobs.transitions.claim import CLAIM_BY_ID, CLAIM_NEXT
+from jobs.transitions.claim import CLAIM_BY_ID, CLAIM_NEXT, LEFT_OUT
 from jobs.transitions.expire import EXPIRED
 from jobs.transitions.finish import COLUMNS, FINISH
 from jobs.transitions.notes import NOTE
@@ -25,6 +25,7 @@ from jobs.transitions.settle import DISCARD, LEFT, OWN_END
 from jobs.transitions.sql import arrays
 from jobs.transitions.take_back import TAKE_BACK
 from tests.database.explain import Plan, indexes_used, tables_scanned
+from tests.kit import emptied
 from tests.transitions.edges import CALLER, Case, Fence, claimant, ending
 from tests.transitions.rows import Made, Sql, ahead, execute, make_jobs
 
@@ -37,6 +38,7 @@ SMALL = {"pauses", "dead_letters", "metrics_minute"}
 def many_jobs(django_db_setup, django_db_blocker):
     """Twenty thousand finished jobs with their executions, a few hundred active ones, and statistics about them."""
     with django_db_blocker.unblock():
+        emptied.anew()
         old = Sql("now() - n * interval '1 minute'")
         for n, state in enumerate(sorted(FINAL)):
             share = FINISHED - 4000 if state is State.SUCCEEDED else 2000
@@ -59,7 +61,7 @@ def many_jobs(django_db_setup, django_db_blocker):
         execute("ANALYZE turno.jobs, turno.job_attempts, turno.job_state_changes")
     yield
     with django_db_blocker.unblock():
-        execute("TRUNCATE turno.jobs CASCADE")
+        emptied.anew()
 
 
 # Running jobs are as few as there are slots: by their ids or all of one worker, either is right.
@@ -67,6 +69,7 @@ RUNNING = "jobs_pkey|jobs_of_worker|jobs_lease_order"
 IDS = [uuid4() for _ in range(50)]
 OWNER = claimant() | {"label": "{}", "lease": 60.0}
 OFFER = {"queues": ["queue-1"] * 8 + ["queue-2"] * 4, "slots": list(range(12)), "types": ["type.1", "test.echo"]}
+NAMED = {"ids": IDS, "tokens": IDS, "queues": ["default"] * 50}
 PERSON = {"actor": "ana", "reason": "late"}
 FENCE = {"id": IDS, "dispatch_id": IDS, "worker_id": CALLER}
 END = ending(Case("processing", Fence.RIGHT, Made(IDS[0], IDS[0], CALLER, "q", "t")), State.SUCCEEDED)
@@ -76,13 +79,18 @@ def ends():
     """The parameters of FINISH for all IDS."""
     row = {name: getattr(END, name, None) for name in COLUMNS} | {"worker_id": CALLER, "to_state": "Succeeded"}
     row |= {"outcome": "Succeeded", "reason": "succeeded", "counted": True, "lost": 0}
-    return arrays(COLUMNS, [tuple((row | {"id": id_}).values()) for id_ in IDS])
+    return arrays(COLUMNS, [tuple((row | {"id": id_}).values()) for id_ in IDS]) | {"broker": True}
 
 
 STATEMENTS = {
     "claim_next": (CLAIM_NEXT, OWNER | OFFER, {"jobs_claim_order", "jobs_pkey"}),
-    "claim": (CLAIM_BY_ID, OWNER | {"ids": IDS, "tokens": IDS, "slots": list(range(50))}, {"jobs_pkey"}),
-    "promote": (PROMOTE, {"limit": 200}, {"jobs_due_order", "jobs_pkey"}),
+    "claim": (
+        CLAIM_BY_ID,
+        OWNER | NAMED | {"slots": list(range(50)), "types": ["test.echo"]},
+        {"jobs_pkey"},
+    ),
+    "what a claim left out": (LEFT_OUT, NAMED, {"jobs_pkey"}),
+    "promote": (PROMOTE, {"limit": 200, "broker": True}, {"jobs_due_order", "jobs_pkey"}),
     "next_due": (NEXT_DUE, {}, {"jobs_due_order"}),
     "expire": (EXPIRED, {"grace": 15.0, "limit": 200}, {"jobs_lease_order"}),
     "take_back": (TAKE_BACK, {"worker_id": CALLER, "limit": 200}, {"jobs_of_worker"}),
@@ -101,8 +109,8 @@ STATEMENTS = {
     "release": (LEFT, {"ids": IDS, "tokens": IDS, "worker_id": CALLER}, {RUNNING}),
     "the lock of what people do": (LOCK, {"ids": IDS}, {"jobs_pkey"}),
     "cancel": (CANCEL, PERSON | {"waiting": IDS, "running": IDS}, {"jobs_pkey"}),
-    "requeue": (REQUEUE, {"ids": IDS, "actor": "ana"}, {"jobs_pkey", "jobs_one_active_unique_key"}),
-    "run_now": (RUN_NOW, {"ids": IDS, "actor": "ana"}, {"jobs_pkey"}),
+    "requeue": (REQUEUE, {"ids": IDS, "actor": "ana", "broker": True}, {"jobs_pkey", "jobs_one_active_unique_key"}),
+    "run_now": (RUN_NOW, {"ids": IDS, "actor": "ana", "broker": True}, {"jobs_pkey"}),
     "delete": (DELETE, {"ids": IDS}, {"jobs_pkey"}),
 } | {
     f"purge {state}": (
@@ -145,6 +153,20 @@ def test_a_statement_finds_its_rows_by_its_index(statement, look, many_jobs, db)
         plan = look(cursor, sql, params)
     used = indexes_used(plan)
     assert all(used & set(name.split("|")) for name in indexes), used
+    assert tables_scanned(plan) <= SMALL
+
+
+@pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
+@pytest.mark.parametrize("statement", ["claim", "what a claim left out"])
+def test_what_messages_name_is_found_by_id_also_while_there_are_no_statistics_of_the_backlog(
+    statement, look, many_jobs, db
+):
+    make_jobs(5000)
+    execute("DELETE FROM pg_statistic WHERE starelid = 'turno.jobs'::regclass")  # rolled back with the test
+    sql, params, _indexes = STATEMENTS[statement]
+    with connections["default"].cursor() as cursor:
+        plan = look(cursor, sql, params)
+    assert indexes_used(plan) <= {"jobs_pkey", "pauses_one_target"}
     assert tables_scanned(plan) <= SMALL
 
 
