@@ -83,3 +83,12 @@ class Server:
             at += 1 + length
         self._buffer = self._buffer[at:]
         return found
+
+
+class Unread:
+    """What a client or a server says of which nobody here understands a word."""
+
+    rows = 0
+
+    def feed(self, data: bytes) -> list[str]:
+        return []
