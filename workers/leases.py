@@ -69,6 +69,15 @@ class Held:
             self.ask(Interrupt.LOST)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What became of jobs that messages named: those that are held now, and the tokens of those that wait on, since no
+    worker may start them for now. Of the others the messages have said all they had to say."""
+
+    held: list[Held]
+    waiting: frozenset[UUID] = frozenset()
+
+
 def timeout_error(limit: float) -> JobTimeout:
     """What ends an attempt that ran longer than its limit, in seconds."""
     return JobTimeout(_("The attempt ran longer than its limit of %(limit)s s.") % {"limit": f"{limit:g}"})

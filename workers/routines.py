@@ -7,12 +7,14 @@ from jobs import events, presence, transitions, upkeep
 from jobs.conf import conf
 from jobs.states import State
 from workers.connections import ENGINE
+from workers.locks.made import give_back
 from workers.neighbours import Neighbours, sweep_run_files
 from workers.policies import retry_policy
 from workers.service import Service
 
 log = logging.getLogger(__name__)
 LOCKED = 0.05  # seconds
+UNKNOWN_TYPES = 2.0  # seconds between two looks for parked jobs whose type somebody serves by now
 RUN_FILES = 600.0  # seconds between two looks for lock files that nobody needs
 _rng = Random()  # noqa: S311  (jitter)
 
@@ -35,7 +37,7 @@ def until_next_due() -> float:
 
 
 def recover() -> int:
-    """End the executions whose lease ended: WorkerLost, and what the retry rule says."""
+    """End the executions whose lease ended: WorkerLost, and what the retry rule says. Their locks are given back."""
     settings = conf()
     found = transitions.expire(
         grace=settings.recovery.lease_grace_period,
@@ -48,8 +50,20 @@ def recover() -> int:
     for job in found:
         log.warning("job.worker_lost", extra={"job": str(job.id), "state": str(job.state), "execution": job.execution})
     if found:
+        give_back([(job.id, job.dispatch_id) for job in found])
         events.changed(jobs=[job.id for job in found], topics=("workers", "queues", "letters"))
     return len(found)
+
+
+def open_unknown() -> int:
+    """Enqueue what was parked because no worker knew its type, now that one does."""
+    settings = conf()
+    opened = transitions.open_unknown(
+        limit=settings.recovery.batch_size, silent_after=settings.worker.silent_after, using=ENGINE
+    )
+    if opened:
+        events.changed(topics=("jobs", "queues"))
+    return opened
 
 
 def sweep_workers() -> int:
@@ -86,6 +100,7 @@ def services() -> dict[str, Service]:
     made = [
         Service("promoter", promote_due, interval=until_next_due, batch=settings.scheduler.batch_size),
         Service("recovery", recover, interval=settings.recovery.interval, batch=settings.recovery.batch_size),
+        Service("unknown types", open_unknown, interval=UNKNOWN_TYPES, batch=settings.recovery.batch_size),
         Service("presence", sweep_workers, interval=settings.worker.silent_after),
         Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
         # Each machine has its own: no leader elsewhere can see what has died here.

@@ -1,7 +1,7 @@
-"""A TCP proxy in front of PostgreSQL that can cut the cable at the instants that hurt.
+"""A TCP proxy in front of PostgreSQL, or of any server, that can cut the cable at the instants that hurt.
 
 Modes, switched while it runs: `open`, `blackhole` (nothing passes, connections stay: a cut cable), `cut` (connections
-are reset, new ones too). Besides, it can lose one answer or one request: see `lose`.
+are reset, new ones too). Besides, it can lose one answer or one request of PostgreSQL: see `lose`.
 """
 
 import socket
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.db import connections
 
 from tests.kit.processes import eventually
-from tests.kit.wire import Client, Server
+from tests.kit.wire import Client, Server, Unread
 
 Side = Literal["answer", "request"]
 Then = Literal["cut", "blackhole", "hold"]
@@ -61,12 +61,14 @@ class Trap:
 
 
 class Proxy:
-    """Listens on a port of its own and carries every connection to the server of `url`."""
+    """Listens on a port of its own, or by `listener`, and carries every connection to the server of `url`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, listener: socket.socket | None = None) -> None:
         self._url = urlsplit(url)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port: int = self._listener.getsockname()[1]
+        self.reads = self._url.scheme.startswith("postgres")
+        self._listener = listener or socket.create_server(("127.0.0.1", 0), backlog=64)
+        address: tuple[str, int] = self._listener.getsockname()
+        self._host, self.port = address
         self._lock = threading.Lock()
         self._pipes: set[_Pipe] = set()
         self._traps: list[Trap] = []
@@ -81,8 +83,9 @@ class Proxy:
     def url(self) -> str:
         """The server's URL by way of this proxy, unencrypted so that it can listen."""
         login = self._url.netloc.rpartition("@")[0]
-        netloc = f"{login}@127.0.0.1:{self.port}" if login else f"127.0.0.1:{self.port}"
-        return urlunsplit(self._url._replace(netloc=netloc, query="sslmode=disable&gssencmode=disable"))
+        netloc = f"{login}@{self._host}:{self.port}" if login else f"{self._host}:{self.port}"
+        query = "sslmode=disable&gssencmode=disable" if self.reads else ""
+        return urlunsplit(self._url._replace(netloc=netloc, query=query))
 
     @property
     def connections(self) -> int:
@@ -198,7 +201,7 @@ class _Pipe:
 
     def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
         self._proxy, self._client, self._server = proxy, client, server
-        self._said, self._answered = Client(), Server()
+        self._said, self._answered = (Client(), Server()) if proxy.reads else (Unread(), Unread())
         self._transaction: list[str] = []
         self._trap: Trap | None = None
         self._silent = False

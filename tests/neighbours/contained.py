@@ -59,7 +59,7 @@ class Contained:
         return Worker.objects.filter(name=self.name, state="Online").order_by("-started_at").first()
 
     def wait_ready(self) -> Worker:
-        return eventually(self.row, f"{self.name} is online", 40)
+        return eventually(self.row, f"{self.name} is online")
 
     def kill_worker(self) -> None:
         """SIGKILL to the worker process alone: its supervisor starts another in the same namespace."""
@@ -70,7 +70,7 @@ class Contained:
     def close(self) -> None:
         """SIGKILL to everything in it, as when a container is removed."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def _innermost(pid: int) -> int:

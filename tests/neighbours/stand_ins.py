@@ -51,7 +51,7 @@ class StandIn:
         """SIGKILL; without `reap` it stays a zombie."""
         self.process.kill()
         if reap:
-            self.process.wait(10)
+            self.process.wait(60)
         else:
             eventually(lambda: not tree.alive(self.pid), "it is a zombie")
 
@@ -86,7 +86,7 @@ class Processes:
     def close(self) -> None:
         for standing in self._standing:
             standing.process.kill()
-            standing.process.wait(10)
+            standing.process.wait(60)
             assert orphans.kill_orphans(standing.worker_id, self.lock_file(standing), {os.getpid()})
 
 

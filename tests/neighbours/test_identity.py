@@ -19,7 +19,7 @@ def process():
     started = sleeper()
     yield started
     started.kill()
-    started.wait(10)
+    started.wait(60)
 
 
 def test_a_process_that_runs_has_not_ended(process):
@@ -30,7 +30,7 @@ def test_a_process_that_runs_has_not_ended(process):
 def test_a_process_that_is_gone_has_ended(process):
     started = identity.start_time(process.pid)
     process.kill()
-    process.wait(10)
+    process.wait(60)
     assert identity.has_ended(process.pid, started)
 
 
@@ -49,7 +49,7 @@ def test_a_pid_that_another_process_has_now_is_not_the_one_that_registered(proce
 def test_of_a_start_time_that_was_never_known_nothing_follows(process):
     started = identity.start_time(process.pid)
     process.kill()
-    process.wait(10)
+    process.wait(60)
     assert not identity.has_ended(process.pid, "")
     assert identity.has_ended(process.pid, started)
 
@@ -62,6 +62,6 @@ def test_a_process_that_lives_and_is_not_shown_has_not_ended(process, monkeypatc
 def test_a_proc_that_shows_another_namespace_says_nothing(process, monkeypatch):
     started = identity.start_time(process.pid)
     process.kill()
-    process.wait(10)
+    process.wait(60)
     monkeypatch.setattr(identity, "_link", lambda path: "1" if path == "/proc/self" else "")
     assert not identity.has_ended(process.pid, started)

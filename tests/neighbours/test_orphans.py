@@ -135,11 +135,11 @@ def test_a_family_is_all_above_and_all_below():
         other = subprocess.Popen(["sleep", "600"])
         assert other.pid not in tree.family([middle.pid])
         other.kill()
-        other.wait(10)
+        other.wait(60)
         assert tree.family([]) == set()
     finally:
         tree.kill_tree(middle.pid)
-        middle.wait(10)
+        middle.wait(60)
 
 
 class TestAPidThatSomebodyElseHasByNow:
@@ -151,7 +151,7 @@ class TestAPidThatSomebodyElseHasByNow:
         [child] = eventually(lambda: tree.children(process.pid), "it has a child")
         yield process.pid, child
         tree.kill_tree(process.pid)
-        process.wait(10)
+        process.wait(60)
 
     def test_is_not_killed_nor_what_is_below_it(self, innocent, processes, monkeypatch):
         pid, child = innocent

@@ -92,7 +92,7 @@ def test_a_worker_that_could_make_no_lock_file_is_given_back_by_its_supervisor(f
     started(fleet, "k")
     worker.signal(signal.SIGTERM)
     assert worker.wait(60) == 0
-    assert worker.events("lock.none")
+    eventually(lambda: worker.events("lock.none"), "it says lock.none")
     assert attempts(id_) == [(1, "Interrupted", False)]
     assert job(id_).state == "Enqueued"
 
@@ -158,5 +158,5 @@ class TestContainersWithOneHostName:
         kept = [id_ for id_ in ids if id_ not in held]
         assert held
         first.kill_worker()
-        eventually(lambda: all(TAKEN in steps(id_) for id_ in held), "its successor has taken them back", 40)
+        eventually(lambda: all(TAKEN in steps(id_) for id_ in held), "its successor has taken them back")
         assert not any(attempts(id_) for id_ in kept)

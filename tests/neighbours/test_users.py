@@ -51,7 +51,7 @@ def program_of(standing, *before: str, user: int | None = NOBODY) -> Iterator[in
         yield process.pid
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 def _runs_sleep(pid: int) -> bool:
