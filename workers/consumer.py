@@ -17,6 +17,7 @@ from workers.execution import Execution, prepare
 from workers.isolation import ForkServer, HandlerLoop, ProcessPool, ThreadPool
 from workers.leases import Held, Interrupt, LeaseBook
 from workers.ledger import EndLedger
+from workers.locks.base import JobLocks
 from workers.notes import Notes
 from workers.slots import Slots
 from workers.transports.base import Transport
@@ -35,6 +36,7 @@ class Consumer:
         book: LeaseBook,
         ends: EndLedger,
         *,
+        locks: JobLocks,
         forkserver: ForkServer | None,
         settings: WorkerSettings,
     ) -> None:
@@ -42,11 +44,13 @@ class Consumer:
         self._slots = slots
         self._book = book
         self._ends = ends
+        self._locks = locks
         self._batch_size = settings.batch_size
         self._poll = settings.poll_interval
         self._kill_grace = settings.kill_grace
         self._loop = asyncio.get_running_loop()
         self._work = asyncio.Event()
+        transport.start(slots.queues, self.wake)
         self._idle = asyncio.Event()
         self._idle.set()
         self._taking = True
@@ -98,6 +102,9 @@ class Consumer:
         self._may_have_more -= {queue for queue, _ in unused}
         for queue, slot in unused:
             self._slots.give_back(queue, slot)
+        for queue in {queue for queue, _slot in offer}:
+            if not self._slots.free(queue):
+                self._transport.full(queue)
 
     async def _take(self, offer: Sequence[tuple[str, int]]) -> list[Held]:
         try:
@@ -176,7 +183,9 @@ class Consumer:
         timer = self._timers.pop(held, None)
         if timer is not None:
             timer.cancel()
+        self._locks.release([(held.claim.id, held.claim.dispatch_id)])
         self._slots.give_back(queue, slot)
+        self._transport.room(queue, self._slots.free(queue))
         if queue in self._may_have_more:
             self._work.set()
         if not len(self._book):

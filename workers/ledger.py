@@ -22,9 +22,10 @@ from jobs.outcomes import Claim, Ending
 from jobs.presence import Presence
 from jobs.states import State
 from jobs.text import first_line
+from jobs.transitions.sql import refused
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
-from workers.leases import Held, LeaseBook
+from workers.leases import Held, LeaseBook, Named
 
 log = logging.getLogger(__name__)
 Settled = transitions.Settled
@@ -114,22 +115,35 @@ class ClaimLedger(Ledger):
 
     def claim(self, offer: Sequence[tuple[str, int]]) -> "Future[list[Held]]":
         """Claim jobs for free slots (queue, slot). Fails with a database error when there is none at the moment."""
-        future: Future[list[Held]] = Future()
-        self.put((list(offer), future))
+        types = self._presence.types
+        return self._do(lambda: self._claim(lambda owner: transitions.claim_next(offer, types=types, **owner))[1])
+
+    def claim_named(self, wanted: Sequence[transitions.Wanted]) -> "Future[Named]":
+        """Claim what messages named, each token once. Jobs of unknown types are parked. Fails with a database error if
+        there is none at the moment: nothing is known of any then."""
+        return self._do(lambda: self._claim_named(wanted))
+
+    def defer(self, pairs: Sequence[tuple[UUID, UUID]]) -> "Future[object]":
+        """Let these (job, dispatch token) come again in a moment: somebody holds their locks."""
+        return self._do(lambda: transitions.defer(pairs, using=ENGINE))
+
+    def paused(self, queues: Sequence[str]) -> "Future[set[str]]":
+        """Those of these queues that are paused."""
+        return self._do(lambda: transitions.paused(queues, using=ENGINE))
+
+    def _do[T](self, work: Callable[[], T]) -> "Future[T]":
+        future: Future[T] = Future()
+        self.put((work, future))
         return future
 
     def write(self, batch: list[Any]) -> None:
-        for offer, future in batch:
+        for work, future in batch:
             if not future.set_running_or_notify_cancel():
                 continue  # nobody waits for it any more
-            claim_id = new_id()
-            deadline = boottime() + self._lease  # counted from before it is sent
-            self._book.begin(claim_id, deadline)
             try:
-                claims = self._claim(offer, claim_id)
+                answer = work()
             except Exception as error:
-                self._book.abandon(claim_id)
-                if isinstance(error, DATABASE_ERRORS):
+                if isinstance(error, DATABASE_ERRORS) and not refused(error):
                     self._away(error)
                     self._closing.wait(self._backoff.delay())
                 else:
@@ -138,9 +152,35 @@ class ClaimLedger(Ledger):
                 future.set_exception(error)
             else:
                 self._answered()
-                future.set_result(self._enter(claim_id, claims, deadline))
-                if claims:
-                    events.changed(jobs=[c.id for c in claims], workers=[self._presence.id], topics=("queues",))
+                future.set_result(answer)
+
+    def _claim(self, take: Callable[[dict[str, Any]], list[Claim]]) -> tuple[list[Claim], list[Held]]:
+        """The claims that are committed, and what of them is held here: all, or none when the answer came too late."""
+        claim_id = new_id()
+        deadline = boottime() + self._lease  # counted from before it is sent
+        self._book.begin(claim_id, deadline)
+        try:
+            claims = take(self._owner(claim_id))
+        except Exception:
+            self._book.abandon(claim_id)
+            raise
+        held = self._enter(claim_id, claims, deadline)
+        if claims:
+            events.changed(jobs=[c.id for c in claims], workers=[self._presence.id], topics=("queues",))
+        return claims, held
+
+    def _claim_named(self, wanted: Sequence[transitions.Wanted]) -> Named:
+        types = self._presence.types
+        claims, held = self._claim(lambda owner: transitions.claim(wanted, types=types, **owner))
+        claimed = {claim.dispatch_id for claim in claims}
+        out = [one for one in wanted if one.token not in claimed]
+        try:
+            return Named(held, frozenset(transitions.left(out, types=types, using=ENGINE)))
+        except Exception as error:  # what was claimed runs all the same
+            if not isinstance(error, DATABASE_ERRORS):
+                log.exception("claim.undecided")
+            drop_connection()
+            return Named(held, frozenset(one.token for one in out))
 
     def _enter(self, claim_id: UUID, claims: list[Claim], deadline: float) -> list[Held]:
         if boottime() < deadline:
@@ -152,16 +192,14 @@ class ClaimLedger(Ledger):
             log.warning("claim.late", extra={"jobs": [str(claim.id) for claim in claims]})
         return []
 
-    def _claim(self, offer: list[tuple[str, int]], claim_id: UUID) -> list[Claim]:
-        return transitions.claim_next(
-            offer,
-            types=self._presence.types,
-            worker_id=self._presence.id,
-            claim_id=claim_id,
-            label=self._presence.label,
-            lease=self._lease,
-            using=ENGINE,
-        )
+    def _owner(self, claim_id: UUID) -> dict[str, Any]:
+        return {
+            "worker_id": self._presence.id,
+            "claim_id": claim_id,
+            "label": self._presence.label,
+            "lease": self._lease,
+            "using": ENGINE,
+        }
 
 
 class EndLedger(Ledger):

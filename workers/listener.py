@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from jobs.announcements import CONTROL, DUE, WORK, connection_parameters
+from jobs.announcements import CONTROL, DUE, OUTBOX, WORK, connection_parameters
 from jobs.text import first_line
 from workers.connections import Backoff
 
@@ -18,20 +18,22 @@ log = logging.getLogger(__name__)
 
 
 class Listener:
-    """Calls `on_work(queue)`, `on_due()`, `on_cancel(job, worker)` on the loop; `on_connect()` after each connection,
-    since what was said meanwhile was missed."""
+    """Calls `on_work(queue)`, `on_due()`, `on_outbox()` and `on_cancel(job, worker)` on the loop; `on_connect()` after
+    each connection, since what was said meanwhile was missed."""
 
     def __init__(
         self,
         *,
         on_work: Callable[[str], None],
         on_due: Callable[[], None],
+        on_outbox: Callable[[], None],
         on_cancel: Callable[[str, str], None],
         on_connect: Callable[[], None],
         reconnect_max: float,
     ) -> None:
         self._on_work = on_work
         self._on_due = on_due
+        self._on_outbox = on_outbox
         self._on_cancel = on_cancel
         self._on_connect = on_connect
         self._backoff = Backoff(reconnect_max)
@@ -50,7 +52,7 @@ class Listener:
 
     async def _listen(self) -> None:
         async with await psycopg.AsyncConnection.connect(autocommit=True, **connection_parameters()) as connection:
-            for channel in (WORK, CONTROL, DUE):
+            for channel in (WORK, CONTROL, DUE, OUTBOX):
                 await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
             self.connected = True
             self._backoff.reset()
@@ -63,6 +65,8 @@ class Listener:
             self._on_work(payload)
         elif channel == DUE:
             self._on_due()
+        elif channel == OUTBOX:
+            self._on_outbox()
         else:
             try:
                 message = json.loads(payload)

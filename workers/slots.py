@@ -9,6 +9,7 @@ class Slots:
 
     def __init__(self, queues: Mapping[str, int]) -> None:
         self._free = {queue: list(range(count, 0, -1)) for queue, count in queues.items()}
+        self.queues = dict(queues)
         self.total = sum(queues.values())
         self.changed = asyncio.Event()
 
@@ -26,6 +27,10 @@ class Slots:
             for queue in waiting[: most - len(offer)]:
                 offer.append((queue, self._free[queue].pop()))
         return offer
+
+    def free(self, queue: str) -> int:
+        """How many slots of the queue are free."""
+        return len(self._free[queue])
 
     def give_back(self, queue: str, slot: int) -> None:
         """The slot is free again."""

@@ -1,8 +1,10 @@
 """The standard streams: written out before a process forks or ends, and blocking as they were."""
 
+import logging
 import os
 import sys
 from contextlib import suppress
+from typing import NoReturn
 
 NUMBERS = (0, 1, 2)
 
@@ -31,3 +33,12 @@ def block_streams(blocking: list[bool | None]) -> None:
         if before is not None and now is not None and before != now:
             with suppress(OSError):
                 os.set_blocking(number, before)
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End this process, whatever its threads are at."""
+    try:
+        logging.shutdown()
+        flush_streams()
+    finally:
+        os._exit(code)

@@ -4,15 +4,14 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-from jobs import events, leadership, presence
+from jobs import events, presence
 from jobs.conf import conf
 from jobs.registry import catalogue
-from workers import identity, protocol, routines, runfiles
+from workers import identity, protocol, runfiles
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
 from workers.consumer import Consumer
@@ -26,9 +25,9 @@ from workers.pulse import Pulse
 from workers.service import guarded
 from workers.slots import Slots
 from workers.startup import introduction
-from workers.streams import flush_streams
+from workers.streams import end_at_once
 from workers.stuck import StuckHandlers
-from workers.transports.postgres import PostgresTransport
+from workers.wiring import RELAY, Wiring
 
 log = logging.getLogger(__name__)
 TICK = 0.25  # seconds between two looks at the deadlines
@@ -87,28 +86,19 @@ class Worker:
             self.who, self._book, self._settings.lease_duration, self._settings.batch_size, self._settings.reconnect_max
         )
         self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
-        self._services = routines.services()
         self._stuck = StuckHandlers(self._book)
         self._pulse = Pulse()
         self._heartbeat = Heartbeat(
             self.who,
             self._book,
             self._settings,
-            problems=lambda: [*self._problems, *self._stuck.problems(), *self._consumer.problems()],
+            problems=self._known_problems,
             renewed=self._tell_deadline,
             pulse=self._pulse,
         )
         self._failed = False
         self._hurry = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._routines = ThreadPoolExecutor(2, thread_name_prefix="turno-routine")
-        self._listener = Listener(
-            on_work=self._on_work,
-            on_due=self._services["promoter"].wake,
-            on_cancel=self._on_cancel,
-            on_connect=self._on_connect,
-            reconnect_max=self._settings.reconnect_max,
-        )
 
     async def main(self, requests: protocol.StopRequests) -> "End":
         """Work until it is asked to stop; asked again, it returns everything at once. `requests`: what came so far."""
@@ -117,11 +107,22 @@ class Worker:
         for number in (protocol.STOP, *protocol.ASKED):
             loop.add_signal_handler(number, self._on_signal, number)
         self._heed()
+        self._wiring = Wiring(self.who, self._claims, self._book)
+        self._wiring.start()
+        listener = Listener(
+            on_work=self._on_work,
+            on_due=self._wiring.services["promoter"].wake,
+            on_outbox=lambda: self._wiring.wake(RELAY),
+            on_cancel=self._on_cancel,
+            on_connect=self._on_connect,
+            reconnect_max=self._settings.reconnect_max,
+        )
         self._consumer = Consumer(
-            PostgresTransport(self._claims),
+            self._wiring.transport,
             Slots(self._options.queues),
             self._book,
             self._ends,
+            locks=self._wiring.locks,
             forkserver=self._forkserver,
             settings=self._settings,
         )
@@ -130,15 +131,15 @@ class Worker:
         background = [
             asyncio.create_task(coroutine, name=name)
             for name, coroutine in (
-                ("listener", self._listener.run()),
+                ("listener", listener.run()),
                 ("notes", self._every(self._settings.progress_interval, self._consumer.notes.flush)),
                 ("deadlines", self._every(TICK, self._enforce_deadlines)),
                 ("lock", self._every(LOCK_KEPT, self._lock.keep)),
-                *((name, service.run(self._routines, self._leads)) for name, service in self._services.items()),
+                *self._wiring.background(),
             )
         ]
         await loop.run_in_executor(None, self._heartbeat.registered.wait, 10)
-        self._services["neighbours"].wake()
+        self._wiring.wake("neighbours")
         if self._stopping.is_set():
             self._consumer.stop_taking()
         taking = asyncio.create_task(self._consumer.run(), name="consumer")
@@ -160,10 +161,12 @@ class Worker:
         self._heartbeat.hurry()
         self._consumer.stop_taking()
         log.info("worker.stopping", extra={"running": len(self._book), "grace_seconds": self._options.shutdown_timeout})
+        pausing = asyncio.create_task(self._wiring.transport.pause())
         # A claim that is under way is waited for: what it brings is started. One that takes longer brings it to the
         # lease book only, and the release gives it back.
         await asyncio.wait([taking], timeout=5)
         taking.cancel()
+        await asyncio.wait([pausing], timeout=5)
         clean = await self._consumer.finish(self._options.shutdown_timeout, self._hurry)
         gone = await loop.run_in_executor(None, self._consumer.close, clean)
         self._consumer.notes.flush()
@@ -171,23 +174,22 @@ class Worker:
         await loop.run_in_executor(None, self._heartbeat.close, 2.0)
         left = False
         with suppress(*DATABASE_ERRORS, TimeoutError):
-            await asyncio.wait_for(loop.run_in_executor(self._routines, guarded, self._leave), 5)
+            await self._wiring.in_a_routines_thread(lambda: guarded(self._leave), 5)
             left = True
-        self._routines.shutdown(wait=False, cancel_futures=True)
+        await self._wiring.close()
         return gone and (left or not self._claims.late) and all(closed) and not len(self._book)
 
     def _leave(self) -> None:
         self._heartbeat.release_strays()  # of a claim whose answer came too late, or never
-        leadership.resign(leadership.HOUSEKEEPING, self.who.id, using=ENGINE)
+        self._wiring.leadership.resign()
         presence.leave(self.who.id, using=ENGINE)
         events.changed(workers=[self.who.id])
         events.close()
         drop_connection()
 
-    def _leads(self) -> bool:
-        return leadership.lead(
-            leadership.HOUSEKEEPING, self.who.id, lease=self._settings.leadership_lease, using=ENGINE
-        )
+    def _known_problems(self) -> list[dict[str, str]]:
+        told = (self._stuck, self._consumer, self._wiring)
+        return [*self._problems, *(problem for part in told for problem in part.problems())]
 
     async def _every(self, interval: float, work: Callable[[], object]) -> None:
         while True:
@@ -238,7 +240,7 @@ class Worker:
             self._hurry.set()
 
     def _on_work(self, queue: str) -> None:
-        if queue in self._options.queues:
+        if queue in self._options.queues and not self._wiring.brokered:  # by a broker comes what there is to take
             self._consumer.wake()
 
     def _on_cancel(self, job: str, worker: str) -> None:
@@ -250,7 +252,8 @@ class Worker:
 
     def _on_connect(self) -> None:
         self._consumer.wake()
-        self._services["promoter"].wake()
+        for name in ("promoter", RELAY):
+            self._wiring.wake(name)
         self._heartbeat.hurry()
 
     def _describe(self) -> dict[str, object]:
@@ -288,12 +291,3 @@ class Worker:
         if end.clean:
             self._lock.release()
         end_at_once(end.code)
-
-
-def end_at_once(code: int) -> NoReturn:
-    """End this process, whatever its threads are at."""
-    try:
-        logging.shutdown()
-        flush_streams()
-    finally:
-        os._exit(code)

@@ -24,6 +24,7 @@ def strangers(fleet):
     return start
 
 
+@pytest.mark.both
 def test_a_job_whose_worker_is_killed_runs_again_on_another(fleet, strangers):
     lost = strangers("a").wait_ready()
     id_ = enqueue("probe.async", {"key": "k", "hold": 3}).id
@@ -67,6 +68,7 @@ def test_a_job_that_kills_its_worker_three_times_ends_failed(fleet):
     ]
 
 
+@pytest.mark.both
 def test_two_thousand_jobs_on_four_processes_are_each_started_exactly_once(fleet):
     workers = [fleet.start(f"w{n}", "default:8").wait_ready() for n in range(4)]
     types = ("probe.async", "probe.thread", "probe.process")

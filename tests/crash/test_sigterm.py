@@ -50,6 +50,7 @@ def test_handlers_that_ignore_it_are_killed_and_their_jobs_start_elsewhere(fleet
     assert Worker.objects.get(name="a").state == "Offline"
 
 
+@pytest.mark.both
 def test_a_second_sigterm_gives_everything_back_at_once(fleet):
     worker = fleet.start("a", "default:4", "--shutdown-timeout", "300s").wait_ready()
     ids = [begin(fleet, type_) for type_ in TYPES]

@@ -1,4 +1,7 @@
-"""A minute of everything at once: kills, freezes, cut cables and stops in random order, and no promise broken."""
+"""A minute of everything at once: kills, freezes, cut cables and stops in random order, and no promise broken.
+
+In the cluster profile RabbitMQ and Redis are struck besides.
+"""
 
 import os
 import random
@@ -14,6 +17,7 @@ import tests.kit.beats
 import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import JobRequest, enqueue_many
 from jobs.models import Job
+from tests.crash import broker_blows
 from tests.crash.beside import ISOLATIONS, QUICK
 from tests.kit.processes import database_url, eventually, thaw
 from tests.kit.proxy import Proxy
@@ -27,8 +31,9 @@ TYPES = [f"beats.{isolation}" for isolation in ISOLATIONS] + [f"once.{isolation}
 class Storm:
     """Three workers, one of them behind a proxy; what ended is started anew under another name."""
 
-    def __init__(self, fleet, proxy, rng):
-        self.fleet, self.proxy, self.rng = fleet, proxy, rng
+    def __init__(self, fleet, proxy, rng, cluster=None):
+        self.fleet, self.proxy, self.rng, self.cluster = fleet, proxy, rng, cluster
+        self.away = set()
         self.count = 0
         self.told = []
         self.due = []  # (instant, what is to be done then)
@@ -60,6 +65,9 @@ class Storm:
             pair[1]()
 
     def strike(self):
+        if self.cluster is not None and self.rng.random() < 0.3:
+            broker_blows.strike(self)
+            return
         for place, worker in enumerate(self.workers):
             if worker.process.poll() is not None:
                 self.workers[place] = self.started(place)
@@ -136,11 +144,11 @@ BLOWS = [
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_in_a_storm_no_two_executions_of_a_job_live_side_by_side_and_every_job_ends(fleet, seed):
+def test_in_a_storm_no_two_executions_of_a_job_live_side_by_side_and_every_job_ends(fleet, profile, request, seed):
     fleet.env |= QUICK
     rng = random.Random(seed)
     with Proxy(database_url()) as proxy:
-        storm = Storm(fleet, proxy, rng)
+        storm = Storm(fleet, proxy, rng, request.getfixturevalue("cluster") if profile == "cluster" else None)
         wanted = [
             JobRequest(rng.choice(TYPES), {"key": str(n), "hold": rng.uniform(0.2, 3.0), "deaf": rng.random() < 0.4})
             for n in range(400)
@@ -157,12 +165,12 @@ def test_in_a_storm_no_two_executions_of_a_job_live_side_by_side_and_every_job_e
     assert set(starts.values()) == {1}, f"an execution was started twice: {storm.told}"
     executions = dict(Job.objects.values_list("id", "executions"))
     order = everything(fleet)
-    for n, (request, id_) in enumerate(zip(wanted, ids, strict=True)):
+    for n, (asked, id_) in enumerate(zip(wanted, ids, strict=True)):
         ran = order.get(str(n), [])
-        what = f"{request.type} {n}: {storm.told}"
+        what = f"{asked.type} {n}: {storm.told}"
         assert ran == sorted(ran), f"an execution ran beside its successor: {what}"
         assert len(set(ran)) <= executions[id_], what
-        assert len(set(ran)) <= 1 or not request.type.startswith("once"), f"it was repeated: {what}"
+        assert len(set(ran)) <= 1 or not asked.type.startswith("once"), f"it was repeated: {what}"
 
 
 def everything(fleet):

@@ -129,11 +129,11 @@ def test_a_killed_worker_takes_forkserver_children_and_all_below_with_it(tmp_pat
         children = tree.children(server)
         assert len(children) == 3
         worker.kill()
-        worker.wait(10)
+        worker.wait(60)
         if stopped:  # the children end by themselves; what they leave, when it goes on
             gone(children, 10)
             os.kill(server, signal.SIGCONT)
         gone(pids, 10)
     finally:
         worker.kill()
-        worker.wait(10)
+        worker.wait(60)

@@ -35,7 +35,7 @@ SHORT = {
 }
 
 
-def eventually(probe: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+def eventually(probe: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
     """Ask until the answer is true; fail, naming `what`, when that takes longer than `seconds`."""
     limit = time.monotonic() + seconds
     while True:
@@ -101,7 +101,7 @@ class WorkerProcess:
             assert self.process.poll() is None, f"{self.name} ended:\n{self.log.read_text()[-3000:]}"
             return len(self.events("worker.ready")) >= times
 
-        eventually(ready, f"{self.name} is ready", 30)
+        eventually(ready, f"{self.name} is ready", 120)
         return self
 
     def signal(self, number: int) -> None:
@@ -124,14 +124,14 @@ class WorkerProcess:
         self.signal(signal.SIGSTOP)
         return pid
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = 60.0) -> int:
         """The supervisor's exit code, when it ends within `seconds`."""
         return self.process.wait(seconds)
 
     def close(self) -> None:
         if self.process.poll() is None:
             tree.kill_tree(self.process.pid)
-            self.process.wait(10)
+            self.process.wait(60)
         self._file.close()
 
 
@@ -149,7 +149,7 @@ class Fleet:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.probe_log = folder / "probe.log"
-        self._workers: list[WorkerProcess] = []
+        self.workers: list[WorkerProcess] = []
         self._mark = f"PROBE_FLEET={uuid4()}"
         self.env = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("TURNO_", "DJANGO_"))},
@@ -167,7 +167,7 @@ class Fleet:
         """Start a worker and go on at once; `wait_ready` waits for it."""
         mark = {"PROBE_WORKER": name}
         worker = WorkerProcess(self.folder, name, queues, self.env | mark | env, *arguments)
-        self._workers.append(worker)
+        self.workers.append(worker)
         return worker
 
     def living(self, name: str | None = None) -> list[int]:
@@ -192,7 +192,7 @@ class Fleet:
         return [parts for parts in self.lines("start") if key in (None, parts[1])]
 
     def close(self) -> None:
-        for worker in self._workers:
+        for worker in self.workers:
             worker.close()
         for pid in self.living():
             with suppress(ProcessLookupError):

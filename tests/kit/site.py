@@ -64,12 +64,12 @@ class Site:
             except OSError:
                 return False
 
-        eventually(answers, "the web process answers", 40)
+        eventually(answers, "the web process answers", 120)
         return self
 
     def get(self, path: str) -> int:
         """The status of a plain GET, with the key when one is configured."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request("GET", path, headers={"X-Turno-Key": self.key} if self.key else {})
             return connection.getresponse().status
@@ -89,7 +89,7 @@ class Site:
 
     def end(self) -> None:
         """A test ends: waits until nothing asks the database any more; fails when the log tells of a fault."""
-        eventually(_quiet, "no statement runs any more on the test database", 20)
+        eventually(_quiet, "no statement runs any more on the test database")
         if fault := FAULT.search(said := self.log()):
             raise AssertionError(f"the web process logged a fault:\n{said[max(0, fault.start() - 500) :][:4000]}")
 
@@ -97,7 +97,7 @@ class Site:
         """End the process."""
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def _quiet() -> bool:

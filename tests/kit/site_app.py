@@ -39,11 +39,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] == "http" and scope["path"] in {FORGET, STATEMENTS}:
         body = b""
         if scope["path"] == FORGET:
-            from django.contrib.contenttypes.models import ContentType  # models come after turno.asgi
-
             shared.forget()
             cache.clear()
-            ContentType.objects.clear_cache()  # a test that emptied the tables has made their rows anew
         else:
             body = json.dumps(statements).encode()
             statements.clear()

@@ -111,7 +111,7 @@ class StandIn:
             assert len(marks) >= count or not ended, f"it ended:\n{self.log}"
             return marks if len(marks) >= count else []
 
-        return eventually(found, f"{count} times {word}", 30)
+        return eventually(found, f"{count} times {word}")
 
     @property
     def worker(self) -> int:
@@ -145,5 +145,5 @@ class StandIn:
             below = tree.descendants(self.pid)
             self.process.send_signal(signal.SIGCONT)
             tree.kill_tree(self.pid, 20)
-            self.process.wait(20)
+            self.process.wait(60)
             eventually(lambda: not any(tree.alive(pid) for pid in below), "nothing of it is left")

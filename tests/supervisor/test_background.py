@@ -64,7 +64,7 @@ def test_what_children_left_whose_forkserver_died_with_them_is_found_under_the_f
         [child] = tree.children(server := worker.forkserver())
         assert {pid for pid in left if tree.alive(pid)} == set(left) <= set(tree.descendants(child))
         _kill_at_once([child, server])
-        eventually(lambda n=execution: len(attempts(id_)) == n, "the loss is written", 40)
+        eventually(lambda n=execution: len(attempts(id_)) == n, "the loss is written")
         assert attempts(id_)[-1][1] == "WorkerLost"
         assert not [pid for pid in left if tree.alive(pid)], "it was found before the end was told"
     assert len(worker.events("worker.ready")) == 1
@@ -82,16 +82,16 @@ def test_a_daemon_without_descriptors_is_found_after_all_above_it_were_killed_at
         assert f"TURNO_WORKER_ID={id_of_worker}".encode() in marks.environment(pid)
     _kill_at_once([worker.supervisor_pid, *(pid for pid in worker.tree() if pid not in left)])
     assert all(tree.alive(pid) for pid in left)
-    eventually(lambda: job(id_).state != State.PROCESSING, "the neighbour takes it back", 30)
+    eventually(lambda: job(id_).state != State.PROCESSING, "the neighbour takes it back")
     assert not [pid for pid in left if tree.alive(pid)]
-    assert neighbour.events("worker.taken_back")
+    eventually(lambda: neighbour.events("worker.taken_back"), "it says worker.taken_back")
 
 
 def test_a_worker_whose_line_is_closed_by_a_handler_ends_and_is_replaced(own):
     worker = own.start().wait_ready()
     enqueue("background.line", {"tell": ""})
     worker.wait_ready(2)
-    assert worker.events("supervisor.gone")
+    eventually(lambda: worker.events("supervisor.gone"), "it says supervisor.gone")
     assert worker.events("supervisor.worker_ended")[0]["code"] == 1
 
 
@@ -101,13 +101,13 @@ def test_a_worker_whose_end_breaks_is_gone_at_once_though_a_handler_runs_on(own)
     started(own, "deaf")
     worker.signal(signal.SIGTERM)
     assert worker.wait(40) == 1
-    assert worker.events("worker.failed")
+    eventually(lambda: worker.events("worker.failed"), "it says worker.failed")
     wait_state(id_, "Enqueued")
 
 
 def test_a_stop_while_the_database_is_awaited_is_no_fault_and_leaves_nothing(own):
     worker: WorkerProcess = own.start("a", TURNO_DATABASE__URL="postgresql://nobody@127.0.0.1:9/turno")
-    eventually(lambda: worker.events("worker.waiting"), "it waits for the database", 30)
+    eventually(lambda: worker.events("worker.waiting"), "it waits for the database")
     worker.signal(signal.SIGTERM)
     assert worker.wait(40) == 0
     assert worker.events("supervisor.worker_ended")[0]["code"] == 0

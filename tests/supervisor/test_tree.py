@@ -13,6 +13,8 @@ from tests.kit.processes import PROJECT, eventually
 from workers import tree
 
 pytestmark = pytest.mark.crash
+# One at a time: two that fork as fast as they can leave no processor to whoever hunts them.
+BOMBS = pytest.mark.xdist_group("bombs")
 
 HEAD = "import os, signal, sys, time; from workers import tree\n"
 
@@ -39,7 +41,7 @@ class Trees:
     def end(self) -> None:
         for root in self.roots:
             tree.kill_tree(root.pid, 30)
-            root.wait(10)
+            root.wait(60)
 
 
 @pytest.fixture
@@ -103,6 +105,7 @@ def test_a_process_whose_first_thread_has_ended_is_no_zombie_and_is_killed(trees
     assert not tree.alive(half)
 
 
+@BOMBS
 @pytest.mark.parametrize("escape", ["", "os.setsid()"])
 def test_a_fork_bomb_is_ended(trees: Trees, escape: str) -> None:
     # Every process of it forks as fast as it can, up to a number that leaves the machine alive.
@@ -116,6 +119,7 @@ def test_a_fork_bomb_is_ended(trees: Trees, escape: str) -> None:
     assert tree.descendants(root) == []
 
 
+@BOMBS
 def test_one_that_forks_and_ends_all_the_time_is_caught(trees: Trees) -> None:
     root = trees.start(
         "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nif os.fork() == 0:\n    while True:\n"
@@ -162,7 +166,7 @@ def test_a_process_can_kill_its_own_tree_and_itself(trees: Trees) -> None:
     below = trees.below(root, 1)
     eventually(lambda: " T " in Path(f"/proc/{root}/stat").read_text(), "it waits")
     os.kill(root, signal.SIGCONT)
-    assert trees.roots[-1].wait(20) == -signal.SIGKILL
+    assert trees.roots[-1].wait(60) == -signal.SIGKILL
     assert not any(tree.alive(pid) for pid in below)
 
 

@@ -153,4 +153,4 @@ def test_a_worker_whose_forkserver_does_not_come_back_ends_in_order_and_a_whole_
     assert not tree.alive(first)
     wait_state(waits, "Succeeded", 40)
     assert all(not counted for _, outcome, counted in attempts(waits) if outcome != "Succeeded")
-    assert worker.events("forkserver.broken")
+    eventually(lambda: worker.events("forkserver.broken"), "it says forkserver.broken")

@@ -33,5 +33,5 @@ def test_a_silent_engine_ends_the_process_so_that_its_supervisor_starts_another(
     monkeypatch.setattr(heartbeat.os, "_exit", over)
     pulse.beat()
     beating.start()
-    assert ended.wait(20)
+    assert ended.wait(60)
     beating.close(5.0)

@@ -6,9 +6,9 @@ import signal
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
-from jobs.conf import conf
+from jobs.conf import ConfigurationError, conf
 from jobs.durations import parse_duration
 from jobs.sections import parse_queues
 from jobs.speech import _
@@ -16,6 +16,7 @@ from workers import logs, protocol
 from workers.startup import wait_for_database
 from workers.supervision.arguments import parse_processes
 from workers.supervision.door import become_supervisor
+from workers.wiring import require
 from workers.worker import Options, Worker
 
 
@@ -51,6 +52,10 @@ class Command(BaseCommand):
         if protocol.FD_VARIABLE not in os.environ:
             become_supervisor(_arguments(options))
         logs.configure()
+        try:
+            require()
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from None
         settings = conf().worker
         grace = options["shutdown_timeout"]
         chosen = Options(

@@ -1,5 +1,6 @@
 """manage.py turno: what an administrator asks of Turno. Parses arguments and calls one function."""
 
+import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from random import Random
@@ -9,7 +10,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from jobs.speech import _, ngettext
-from workers import logs
+from workers import alive, logs
 from workers.demo.fill import NotEmpty, fill
 from workers.demo.life import live
 from workers.release import NotReleased, release_everything
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         release.add_argument("--lost", action="store_true", help=_("it crashed: charge its jobs with an attempt"))
         # What only its supervisor can say: that all of the worker's processes were killed and reaped.
         release.add_argument("--reaped", action="store_true", help=SUPPRESS)
+        alive.add_arguments(commands.add_parser("alive", help=_("say whether the workers of this machine are alive")))
         show = commands.add_parser("demo", help=_("fill an empty database with a demonstration"))
         show.add_argument("--seed", type=int, default=7, help=_("the same seed gives the same picture"))
         show.add_argument("--workers", type=_whole(6, 500), default=6, help=_("how many workers"))
@@ -45,6 +47,8 @@ class Command(BaseCommand):
         show.add_argument("--still", action="store_true", help=_("with --keep: only signs of life, nothing moves"))
 
     def handle(self, **options: Any) -> None:
+        if options["command"] == "alive":
+            sys.exit(alive.report(options["name"], options["timeout"]))
         logs.configure()
         if options["command"] == "demo":
             self._demo(**options)

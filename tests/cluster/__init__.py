@@ -1,0 +1,1 @@
+"""The worker in the cluster profile: real RabbitMQ, real Redis, real PostgreSQL, real processes."""
