@@ -13,6 +13,10 @@ def main() -> None:
     from turno.environment import prepare
 
     prepare()
+    if sys.argv[1:3] == ["turno", "alive"]:  # health checks ask all the time, on each machine
+        from workers.alive import main as alive
+
+        sys.exit(alive(sys.argv[3:]))
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -3,11 +3,15 @@
 #   ./testar.sh          all but what can't be scaled down
 #   ./testar.sh unit     what takes under a minute
 #   ./testar.sh longo    only what can't be scaled down
-# Further arguments go to pytest. TURNO_TEST_POSTGRES=postgresql://… uses that server instead of a private one.
+# Further arguments go to pytest. TURNO_TEST_POSTGRES=postgresql://… uses that server instead of a private one,
+# TURNO_TEST_RABBITMQ=amqp://… that broker.
 set -euo pipefail
 cd -P -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")"
 # shellcheck source=scripts/python.sh
 . scripts/python.sh
+
+# Hundreds of processes are started from these files: compiling them anew each time would cost minutes.
+unset PYTHONDONTWRITEBYTECODE
 
 mode=all
 case "${1:-}" in
@@ -19,11 +23,21 @@ debian_root() {
 }
 
 # install_packages NAME…: from the system's packages, quietly; RUNLEVEL keeps them from starting servers nobody asked for.
+# Where the system does not know one of them, the others are installed all the same.
 install_packages() {
+    local package
     say "Instalando pacotes do sistema: $*" "Installing system packages: $*"
-    { apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        -o Dpkg::Options::=--force-confold "$@"; } \
-        >/dev/null 2>&1 || say "Não foi possível instalar: $*" "Could not install: $*"
+    apt-get update -qq >/dev/null 2>&1 || true
+    if ! apt_install "$@"; then
+        for package in "$@"; do
+            apt_install "$package" || say "Não foi possível instalar: $package" "Could not install: $package"
+        done
+    fi
+}
+
+apt_install() {
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        -o Dpkg::Options::=--force-confold "$@" >/dev/null 2>&1
 }
 
 prepare() {
@@ -40,25 +54,56 @@ prepare() {
     need gettext msgfmt
     need curl curl
     if [ "$mode" != unit ]; then
-        need chromium chromium chromium-browser google-chrome google-chrome-stable
+        need_browser
         need redis-server redis-server
+        # The directory of the package's programs is not on everybody's PATH.
+        [ -n "${TURNO_TEST_RABBITMQ:-}" ] || need rabbitmq-server rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server
+        need build-essential cc
     fi
     if [ "${#missing[@]}" -gt 0 ] && debian_root; then
         install_packages "${missing[@]}"
+        missing=()
+        if [ "$mode" != unit ] && ! has "${browsers[@]}"; then # the small one is unknown here
+            install_packages chromium
+        fi
+    fi
+    if [ "$mode" != unit ]; then # what plays Service Bus: built here, where there is no wheel
+        .venv-test/bin/python -m turno.launcher.venv .venv-test requirements/peer.txt ||
+            say "Sem requirements/peer.txt: os testes do Service Bus falharão." \
+                "Without requirements/peer.txt the tests of Service Bus fail."
     fi
 }
 
 missing=()
+browsers=(chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable)
+
+# has COMMAND…: whether one of these is here.
+has() {
+    local name
+    for name in "$@"; do
+        if command -v "$name" >/dev/null 2>&1; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# need_browser: the one without windows, which does the same with half the work, wherever the system has it.
+need_browser() {
+    if debian_root && { ! has "${browsers[@]}" || apt-cache show chromium-headless-shell >/dev/null 2>&1; }; then
+        need chromium-headless-shell chromium-headless-shell
+    else
+        need chromium "${browsers[@]}"
+    fi
+}
 
 # need PACKAGE COMMAND…: one of these commands, which the checks use; else the package is noted in `missing`.
 need() {
-    local package="$1" name
+    local package="$1"
     shift
-    for name in "$@"; do
-        if command -v "$name" >/dev/null 2>&1; then
-            return
-        fi
-    done
+    if has "$@"; then
+        return
+    fi
     missing+=("$package")
     if ! debian_root; then
         say "Falta o comando $1, que as verificações usam: instale o pacote $package." \
@@ -128,11 +173,12 @@ fi
 if [ "${#failed[@]}" -gt 0 ]; then
     say "Verificações que falharam: ${failed[*]}" "Checks that failed: ${failed[*]}"
 fi
-# Two test processes. In the whole run each takes the next test when it is free; tests/conftest.py puts the long ones first.
+# In the whole run each test process takes the next test when it is free; tests/conftest.py puts the long ones first. Many
+# wait for servers and clocks, so there is one process more than cores on a small machine.
 spread=()
 case "$mode" in
     unit) spread=(-n 2 --dist worksteal) ;;
-    all) spread=(-n 2 --dist loadgroup) ;;
+    all) spread=(-n 3 --dist loadgroup) ;;
 esac
 code=0
 .venv-test/bin/python -m pytest -m "$chosen" ${spread[@]+"${spread[@]}"} "$@" || code=$?

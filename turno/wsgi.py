@@ -4,6 +4,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from jobs import reachable
+from jobs.conf import conf
 from jobs.registry import catalogue
 from turno.environment import prepare
 
@@ -11,3 +13,4 @@ os.environ["TURNO_PROCESS"] = "web"
 prepare()
 application = get_wsgi_application()
 catalogue.load(guarded=True)
+reachable.watch(conf())

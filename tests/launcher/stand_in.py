@@ -66,7 +66,7 @@ signal.signal(signal.SIGTERM, stop)
 http.server.ThreadingHTTPServer((sys.argv[2], int(sys.argv[4])), Handler).serve_forever()
 """
 
-PATIENCE = 60.0
+PATIENCE = 180.0  # seconds: a start takes ten on an idle machine
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -137,7 +137,7 @@ class StandIn:
         self.launchers.append(launcher)
         return launcher
 
-    def start(self, **changes: str) -> subprocess.Popen[str]:
+    def start(self, *options: str, **changes: str) -> subprocess.Popen[str]:
         """Start it and wait until everything is ready."""
         before = self.state.since  # a killed start leaves its note
 
@@ -145,7 +145,7 @@ class StandIn:
             state = self.state
             return state.ready and state.since != before
 
-        launcher = self.launch(**changes)
+        launcher = self.launch(*options, **changes)
         until(lambda: ready() or launcher.poll() is not None, "the stand-in gets ready")
         assert launcher.poll() is None, launcher.communicate()[0]
         return launcher

@@ -76,6 +76,6 @@ def test_a_worker_that_was_told_by_its_launchers_death_is_not_hurried(left: Left
     until(lambda: time.monotonic() > seen or process.poll() is not None, "it is waited for")
     assert process.poll() is None
     os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     ending.join(20)
     assert not state_path(left.project).exists()

@@ -102,6 +102,8 @@ def test_the_last_words_are_the_last_line_that_says_something(tmp_path):
     assert child.last_words() == ""
     child.log.write_text("first\nsecond  \n\n")
     assert child.last_words() == "second"
+    child.log.write_text("\x1b[38;5;160m2026-11-30 [error] no room\x1b[0m\n")  # as RabbitMQ writes it
+    assert child.last_words() == "2026-11-30 [error] no room"
 
 
 def test_the_last_words_are_the_workers_and_not_those_of_its_supervisor(tmp_path):

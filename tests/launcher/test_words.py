@@ -41,7 +41,7 @@ def test_options_have_a_portuguese_and_an_english_name(arguments, expected):
     assert parse(arguments) == expected
 
 
-@pytest.mark.parametrize("option", ["--docker", "--caos", "start", "--parar=1", "-x"])
+@pytest.mark.parametrize("option", ["--dockr", "--caos", "start", "--parar=1", "-x"])
 def test_an_unknown_option_is_named(option):
     with pytest.raises(LauncherError, match=option.partition("=")[0]):
         parse([option])

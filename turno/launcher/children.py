@@ -1,5 +1,6 @@
 """One process that the launcher keeps up: started, watched, started again after a growing pause."""
 
+import re
 import signal
 import subprocess
 import time
@@ -7,17 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from turno.launcher.account import Account
 from turno.launcher.processes import Identity, identity_of, spawn
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a process that ended is started again
 STEADY = 60.0  # seconds after which a process counts as well again
 LOG_LIMIT = 10 * 2**20  # bytes from which a log is put aside at the next start
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # RabbitMQ's log has them on no terminal too
 OF_SUPERVISORS = '"logger":"workers.supervision"'  # in a line of a worker's log: how it ended, and not why
 
 
 @dataclass
 class Child:
-    """One process of the installation. `grace`: seconds it may take to stop."""
+    """One process of the installation. `grace`: seconds it may take to stop; `account`: whom it runs as under root."""
 
     name: str
     argv: Sequence[str | Path]
@@ -25,6 +28,7 @@ class Child:
     env: Mapping[str, str]
     cwd: Path
     grace: float
+    account: Account | None = None
     process: subprocess.Popen[bytes] | None = None
     identity: Identity | None = None
     failures: int = 0
@@ -35,7 +39,8 @@ class Child:
         """Start it. Raises OSError."""
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
-        self.process = spawn(self.argv, log=self.log, death_signal=signal.SIGTERM, env=self.env, cwd=self.cwd)
+        switch = self.account.popen() if self.account else {}
+        self.process = spawn(self.argv, log=self.log, death_signal=signal.SIGTERM, env=self.env, cwd=self.cwd, **switch)
         self.identity = identity_of(self.process.pid)
         self.started_at = time.monotonic()
 
@@ -75,7 +80,7 @@ class Child:
         try:
             with self.log.open("rb") as stream:
                 stream.seek(max(0, self.log.stat().st_size - 4096))
-                lines = stream.read().decode(errors="replace").splitlines()
+                lines = COLOURS.sub("", stream.read().decode(errors="replace")).splitlines()
         except FileNotFoundError:
             return ""
         said = [stripped for line in lines if (stripped := line.strip())]

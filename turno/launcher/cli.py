@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from turno.launcher import control, install
+from turno.launcher import control, docker, install
 from turno.launcher.errors import LauncherError, sentence
 from turno.launcher.options import Options, parse, usage
 from turno.launcher.paths import Project, venv_python
@@ -48,9 +48,9 @@ def _run(options: Options, arguments: Sequence[str], project: Project, console: 
         print(usage())
         return 0
     if options.command == "status":
-        return control.status(project, console)
+        return docker.status(project, console)
     if options.command == "stop":
-        return control.stop(project, console)
+        return docker.stop(project, console)
     install.check_python()
     project.prepare()
     lock = lock_of(project)
@@ -59,6 +59,8 @@ def _run(options: Options, arguments: Sequence[str], project: Project, console: 
     signals = Signals()
     signals.install()
     signals.raising = True
+    if options.profile == "docker":
+        return docker.start(project, options, console, signals)
     if not lock.inherited:
         _install(project, console)
         lock.hand_over()

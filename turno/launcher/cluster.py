@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from turno.launcher import folders
 from turno.launcher.account import service_account
 from turno.launcher.binaries import OLDEST, Binaries, all_binaries, copy_for
 from turno.launcher.errors import LauncherError, no_space
@@ -36,7 +37,7 @@ class Cluster:
 
         Raises LauncherError when no server here fits the data, or it can't be made.
         """
-        self._make_folder()
+        folders.make(self.folder, self.account)
         binaries = self._reachable(self._choose())
         end_leftover(self.data)
         if not (self.data / "PG_VERSION").exists():
@@ -52,13 +53,6 @@ class Cluster:
                 reason=last_line(told), log=self.log
             )
         )
-
-    def _make_folder(self) -> None:
-        for missing in reversed([path for path in (self.folder, *self.folder.parents) if not path.exists()]):
-            missing.mkdir(mode=0o700 if missing == self.folder else 0o755, exist_ok=True)
-        if self.account:
-            os.chown(self.folder, self.account.uid, self.account.gid)
-        self.folder.chmod(0o700)
 
     def _choose(self) -> Binaries:
         found = all_binaries() if self._available is None else self._available
@@ -112,9 +106,8 @@ class Cluster:
         shutil.rmtree(self.data, ignore_errors=True)
         secret = self.folder / "password"
         if password or not secret.exists():
-            _write_secret(secret, password or secrets.token_urlsafe(24))
-        if self.account:
-            os.chown(secret, self.account.uid, self.account.gid)
+            folders.write_private(secret, (password or secrets.token_urlsafe(24)) + "\n", self.account)
+        folders.give(secret, self.account)
         locale = ["--locale=C"] if sys.platform == "darwin" else ["--locale=C.UTF-8"]
         if binaries.major >= 17:
             locale = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -162,12 +155,6 @@ def environment() -> dict[str, str]:
     """The environment of server and tools: untranslated messages, nothing of the launcher's."""
     kept = {name: os.environ[name] for name in ("PATH", "TZ", "TMPDIR") if name in os.environ}
     return {"PATH": os.defpath, **kept, "LC_ALL": "C"}
-
-
-def _write_secret(path: Path, secret: str) -> None:
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as stream:
-        stream.write(secret + "\n")
 
 
 def last_line(text: str) -> str:

@@ -24,6 +24,8 @@ SECRETS = {"TURNO_API__KEY": 24, "TURNO_WEB__SECRET_KEY": 48, PASSWORD: 15}  # b
 class Config:
     """Settings as they stand when it is made. Raises LauncherError for a file that can't be read."""
 
+    TRANSPORT, BROKER, REDIS = "TURNO_MESSAGING__TRANSPORT", "TURNO_MESSAGING__URLS", "TURNO_REDIS__URLS"
+
     def __init__(self, project: Project, environ: Mapping[str, str] | None = None, port: int | None = None) -> None:
         self.project = project
         self.environ = dict(os.environ if environ is None else environ)
@@ -73,6 +75,16 @@ class Config:
         return "" if url == "" or is_private(url) else url
 
     @property
+    def own_broker(self) -> bool:
+        """Whether somebody configured a broker of their own."""
+        return self.get("messaging", "transport") == "servicebus" or _is_anothers(self.get("messaging", "urls"))
+
+    @property
+    def own_redis(self) -> bool:
+        """Whether somebody configured Redis servers of their own."""
+        return _is_anothers(self.get("redis", "urls"))
+
+    @property
     def private_password(self) -> str | None:
         """The private server's password as `.env` has it: data that was removed is made anew with it."""
         url = self.get("database", "url")
@@ -89,6 +101,20 @@ class Config:
     def write_database(self, url: str) -> bool:
         """Put the private server's address into `.env`; True when the file changed. Raises OSError."""
         return self._write({"TURNO_DATABASE__URL": url} if self.file.get("TURNO_DATABASE__URL") != url else {})
+
+    def write_cluster(self, values: dict[str, str]) -> bool:
+        """Put what names broker and Redis into `.env`; True when the file changed. Raises OSError."""
+        return self._write({name: value for name, value in values.items() if self.file.get(name) != value})
+
+    def forget_cluster(self) -> bool:
+        """Take the private broker and Redis of an earlier start out of `.env`; True when they stood there.
+
+        Raises OSError.
+        """
+        private = [name for name in (self.BROKER, self.REDIS) if is_private(self.file.get(name, ""))]
+        if self.BROKER in private:
+            private.append(self.TRANSPORT)
+        return self._write(dict.fromkeys(private, ""))
 
     def _named(self, variable: str) -> bool:
         section, _sep, key = variable.removeprefix("TURNO_").lower().partition("__")
@@ -108,6 +134,10 @@ def is_private(url: str) -> bool:
         return urlsplit(url).username == ROLE
     except ValueError:  # no address at all
         return False
+
+
+def _is_anothers(urls: str) -> bool:
+    return urls != "" and not is_private(urls)
 
 
 def _toml(path: Path) -> dict[str, object]:

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
-
 from turno.launcher.errors import LauncherError
 from turno.launcher.say import _
 
@@ -17,6 +14,9 @@ HEADER = "# Written by ./iniciar.sh; yours to edit. It holds secrets: never comm
 
 def read(path: Path) -> dict[str, str]:
     """The variables of the file, {} where there is none. Raises OSError, and LauncherError for what is no `.env`."""
+    from dotenv import dotenv_values  # the launcher begins before it is installed
+    from dotenv.parser import parse_stream
+
     if not path.exists():
         return {}
     try:
@@ -31,6 +31,16 @@ def read(path: Path) -> dict[str, str]:
             )
         )
     return {name: value for name, value in dotenv_values(stream=StringIO(text)).items() if value is not None}
+
+
+def as_written(path: Path) -> dict[str, str]:
+    """The variables as they are written, quotes taken off: enough to see what is there. Raises OSError."""
+    if not path.exists():
+        return {}
+    lines = re.findall(
+        r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", path.read_text(encoding="utf-8"), flags=re.M
+    )
+    return {name: value.strip("'\"") for name, value in lines}
 
 
 def update(path: Path, values: Mapping[str, str]) -> None:

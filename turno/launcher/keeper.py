@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from turno.launcher import probe
@@ -21,12 +22,13 @@ REST = 5.0  # seconds between two looks when nothing is due: a child's end wakes
 
 
 class Keeper:
-    """The processes: `children` in the order of start and stop, below them our database, if any."""
+    """The processes: `children` in the order of start and stop; below them `servers` of ours, last our database."""
 
     def __init__(self, console: Console, signals: Signals, state: State, note: Path) -> None:
         self.console, self.signals, self.state, self.note_path = console, signals, state, note
         self.postgres: PrivatePostgres | None = None
         self.children: list[Child] = []
+        self.servers: list[Child] = []
         self._pause = FIRST_PAUSE
         self._database_due = 0.0
         self._forced = 0
@@ -34,12 +36,16 @@ class Keeper:
 
     def note(self) -> None:
         """Write down who runs, so that the next start recognises what this one may leave."""
-        found = {child.name: child.identity for child in self.children if child.identity}
+        found = {child.name: child.identity for child in self._everything if child.identity}
         if self.postgres and self.postgres.process and (server := identity_of(self.postgres.process.pid)):
             found[POSTGRES] = server
         self.state.processes = found
-        self.state.seconds = {child.name: child.grace for child in self.children}
+        self.state.seconds = {child.name: child.grace for child in self._everything}
         self.state.write(self.note_path)
+
+    @property
+    def _everything(self) -> list[Child]:
+        return [*self.servers, *self.children]
 
     def start_all(self) -> None:
         """Start every child. Raises OSError."""
@@ -53,13 +59,7 @@ class Keeper:
         workers = [child for child in self.children if child.name != "web"]
         while True:
             self.tend()
-            for child in self.children:
-                if child.failures >= TRIES_AT_START:
-                    raise LauncherError(
-                        _("{name} does not start: {reason} (log: {log})").format(
-                            name=child.name, reason=child.last_words() or "?", log=child.log
-                        )
-                    )
+            self._refuse_what_does_not_start(self._everything)
             web = probe.ready(address)
             online = self._online(workers, address, key) if web else 0
             if web and online == len(workers):
@@ -72,13 +72,37 @@ class Keeper:
                 if web
                 else _("Starting the web process and {all} workers").format(all=len(workers))
             )
-            if time.monotonic() > deadline:
+            self._next_look(deadline)
+
+    def wait_for(self, servers: list[Child], ready: Callable[[], bool], text: str) -> None:
+        """Wait until servers of ours that were started are ready. Raises LauncherError when that does not happen."""
+        deadline = time.monotonic() + READY_PATIENCE
+        while True:
+            self.tend()
+            self._refuse_what_does_not_start(servers)
+            if ready():
+                return
+            self.console.progress(text)
+            self._next_look(deadline)
+
+    @staticmethod
+    def _refuse_what_does_not_start(children: list[Child]) -> None:
+        for child in children:
+            if child.failures >= TRIES_AT_START:
                 raise LauncherError(
-                    _("Turno was not ready within {seconds:.0f} s; the logs in {folder} say why.").format(
-                        seconds=READY_PATIENCE, folder=self.note_path.parent / "logs"
+                    _("{name} does not start: {reason} (log: {log})").format(
+                        name=child.name, reason=child.last_words() or "?", log=child.log
                     )
                 )
-            self.signals.wait(LOOK)
+
+    def _next_look(self, deadline: float) -> None:
+        if time.monotonic() > deadline:
+            raise LauncherError(
+                _("Turno was not ready within {seconds:.0f} s; the logs in {folder} say why.").format(
+                    seconds=READY_PATIENCE, folder=self.note_path.parent / "logs"
+                )
+            )
+        self.signals.wait(LOOK)
 
     @staticmethod
     def _online(workers: list[Child], address: str, key: str) -> int:
@@ -95,7 +119,7 @@ class Keeper:
         """Keep everything up until somebody asks to stop."""
         while not self.signals.count:
             self.tend()
-            due = [child.due_at for child in self.children if child.process is None]
+            due = [child.due_at for child in self._everything if child.process is None]
             if self.postgres and not self.postgres.running:
                 due.append(self._database_due)
             self.signals.wait(min([REST, *(moment - time.monotonic() for moment in due)]))
@@ -103,18 +127,18 @@ class Keeper:
     def tend(self) -> None:
         """One look at everything: say what ended, start what is due."""
         changed = self._tend_database() or self._unwritten
-        for child in self.children:
+        for child in self._everything:
             code = child.ended()
             if code is not None:
                 changed = True
-                self.console.failed(
-                    _("{name} ended ({cause}), starting it again in {pause} s: {words}").format(
-                        name=child.name,
-                        cause=cause(code),
-                        pause=decimal(max(0.0, child.due_at - time.monotonic())),
-                        words=child.last_words()[:200],
-                    )
+                told = _("{name} ended ({cause}), starting it again in {pause} s: {words}").format(
+                    name=child.name,
+                    cause=cause(code),
+                    pause=decimal(max(0.0, child.due_at - time.monotonic())),
+                    # Those of who was killed from outside say nothing of why.
+                    words="" if code == -signal.SIGKILL else child.last_words()[:200],
                 )
+                self.console.failed(told.removesuffix(": "))
             elif self._started_again(child):
                 changed = True
                 self.console.done(_("{name} started again").format(name=child.name))
@@ -157,12 +181,14 @@ class Keeper:
         return True
 
     def stop_all(self) -> None:
-        """Stop web, then the workers together, then the database. Asked again it hurries, then it kills."""
+        """Stop web, then the workers together, then the servers. Asked again it hurries, then it kills."""
         self._forced = self.signals.count
         web = [child for child in self.children if child.name == "web"]
         workers = [child for child in self.children if child.name != "web"]
         self._stop(web, _("Stopping the web process"))
         self._stop(workers, _("Stopping the workers: running jobs get time to finish (Ctrl-C again hurries them)"))
+        for server in reversed(self.servers):
+            self._stop([server], _("Stopping {name}").format(name=server.name))
         if self.postgres and self.postgres.running:
             self.console.progress(_("Stopping PostgreSQL"))
             self.postgres.stop("fast")

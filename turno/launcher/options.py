@@ -9,6 +9,8 @@ from turno.launcher.say import _
 FLAGS = {
     "--parar": "stop", "--stop": "stop",
     "--estado": "status", "--status": "status",
+    "--docker": "docker",
+    "--cluster": "cluster",
     "--sem-navegador": "no-browser", "--no-browser": "no-browser",
     "--ajuda": "help", "--help": "help", "-h": "help",
 }  # fmt: skip
@@ -17,16 +19,17 @@ VALUED = {"--porta": "port", "--port": "port"}
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for: `command` is start, stop, status or help."""
+    """What was asked for: `command` is start, stop, status or help; `profile` embedded, cluster or docker."""
 
     command: str = "start"
     port: int | None = None
     browser: bool = True
+    profile: str = "embedded"
 
 
 def parse(arguments: Sequence[str]) -> Options:
     """Read the command line. Raises LauncherError for an option or a value that makes no sense."""
-    command, port, browser = "start", None, True
+    command, port, browser, profile = "start", None, True, "embedded"
     rest = list(arguments)
     while rest:
         name, sign, value = rest.pop(0).partition("=")
@@ -36,9 +39,13 @@ def parse(arguments: Sequence[str]) -> Options:
             raise LauncherError(_("{option}: there is no such option; --ajuda lists them.").format(option=name))
         elif FLAGS[name] == "no-browser":
             browser = False
+        elif FLAGS[name] in ("docker", "cluster"):
+            if profile not in ("embedded", FLAGS[name]):
+                raise LauncherError(_("--docker and --cluster: choose one of them."))
+            profile = FLAGS[name]
         else:
             command = FLAGS[name]
-    return Options(command, port, browser)
+    return Options(command, port, browser, profile)
 
 
 def _port(value: str, name: str) -> int:
@@ -53,6 +60,8 @@ def usage() -> str:
         "./iniciar.sh [options]: installs Turno where needed, starts it and keeps it up until Ctrl-C.\n"
         "\n"
         "  --porta N        web port of this run (otherwise web.port, 8080)\n"
+        "  --cluster        with a RabbitMQ and a Redis of its own besides PostgreSQL (their programs must be here)\n"
+        "  --docker         everything in containers, by docker-compose.yml; goes on when this command has ended\n"
         "  --sem-navegador  do not open the browser\n"
         "  --estado         say what is running (exit code 3 when nothing is)\n"
         "  --parar          stop what is running here, also from another terminal\n"

@@ -60,6 +60,11 @@ class Project:
                 return Path.home() / ".local/share/turno" / self.digest
         return self.state / "postgres"
 
+    def server(self, name: str) -> Path:
+        """The folder of another private server: beside PostgreSQL's in the state folder, else within that one."""
+        postgres = self.postgres()
+        return (self.state if postgres.parent == self.state else postgres) / name
+
 
 def venv_python(venv: Path) -> Path:
     """The interpreter of a virtual environment."""

@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # what stops a start is needed before the packages that readi
 
 WEB = 10.0  # seconds
 DATABASE = 30.0
+SERVERS = 40.0  # Redis, RabbitMQ and its port mapper, one after the other
 # The defaults of worker.shutdown_timeout and worker.kill_grace, and what comes on top of both: the worker's supervisor
 # kills what does not end, and gives its jobs back.
 SHUTDOWN_TIMEOUT, KILL_GRACE = 30.0, 1.0
@@ -20,9 +21,9 @@ def worker(config: "Config") -> float:
     return timeout + seconds(config.get("worker", "kill_grace"), KILL_GRACE) + MARGIN
 
 
-def everything(config: "Config") -> float:
-    """Web, then the workers together, then the database."""
-    return WEB + worker(config) + DATABASE
+def everything(config: "Config", *, servers: bool = False) -> float:
+    """Web, then the workers together, then the database, and before it the other servers where there are any."""
+    return WEB + worker(config) + DATABASE + (SERVERS if servers else 0.0)
 
 
 def seconds(text: str, default: float) -> float:

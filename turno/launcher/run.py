@@ -15,11 +15,11 @@ from turno.launcher.keeper import Keeper
 from turno.launcher.options import Options
 from turno.launcher.paths import Project
 from turno.launcher.say import Console, _
+from turno.launcher.servers import Servers
 from turno.launcher.signals import Interrupted, Signals
 from turno.launcher.state import State, described, state_path
 
 WORKERS = 3
-FIRST_USER = "first user made: "  # `migrate --first-user` says so, with the name
 LINES_FOR_PEOPLE = 8
 
 
@@ -34,10 +34,17 @@ def start(project: Project, options: Options, console: Console, signals: Signals
     check_port(config)
     if config.write_secrets():
         console.done(_("Random secrets written to .env (mode 600)"))
-    state = State(address=config.address, stop_within=patience.everything(config))
+    cluster = options.profile == "cluster"
+    servers = Servers.wanted(project, config) if cluster else Servers(None, None)
+    state = State(address=config.address, stop_within=patience.everything(config, servers=cluster))
     keeper = Keeper(console, signals, state, state_path(project))
     try:
+        if cluster:
+            servers.begin(config, keeper, console)
+        elif config.forget_cluster():
+            console.done(_("The work goes through PostgreSQL again; --cluster brings RabbitMQ and Redis back"))
         first_user = prepare_database(project, config, keeper, console, signals)
+        servers.wait(keeper, console)
         keeper.children = children(project, config)
         keeper.start_all()
         keeper.wait_until_ready(config.address, config.key)
@@ -102,7 +109,7 @@ def prepare_database(project: Project, config: Config, keeper: Keeper, console: 
         )
         raise LauncherError(_("The tables could not be updated: {reason} (log: {log})").format(reason=reason, log=log))
     console.done(_("The tables are up to date"))
-    made = (line.removeprefix(FIRST_USER) for line in told.splitlines() if line.startswith(FIRST_USER))
+    made = (line.removeprefix(screen.FIRST_USER) for line in told.splitlines() if line.startswith(screen.FIRST_USER))
     return next(made, "").strip()
 
 
@@ -111,6 +118,9 @@ def environment(config: Config) -> dict[str, str]:
     chosen = {"TURNO_WEB__PORT": str(config.port), "PYTHONUNBUFFERED": "1"}
     if not config.own_database:
         chosen["TURNO_DATABASE__URL"] = config.get("database", "url")
+    for name in (config.TRANSPORT, config.BROKER, config.REDIS):
+        if name in config.file and name not in config.environ:
+            chosen[name] = config.file[name]
     return {**os.environ, **chosen}
 
 

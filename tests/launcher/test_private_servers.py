@@ -1,0 +1,71 @@
+"""The private RabbitMQ and Redis by themselves, with the machine's programs."""
+
+import signal
+
+import pytest
+
+from tests.launcher.stand_in import until
+from turno.launcher import rabbitmq, redis_server
+from turno.launcher.rabbitmq import PrivateRabbitMQ
+from turno.launcher.redis_server import PrivateRedis
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def broker(tmp_path):
+    found = rabbitmq.programs()
+    if found is None:
+        pytest.fail("no RabbitMQ is installed; install the package rabbitmq-server", pytrace=False)
+    broker = PrivateRabbitMQ(tmp_path / "rabbitmq", tmp_path, found, None)
+    broker.prepare()
+    return broker
+
+
+def test_a_port_mapper_that_rabbitmq_started_by_itself_is_ended(broker):
+    port = broker.epmd_port
+    stray = broker.children()[0]
+    stray.start()
+    until(broker.maps_ports, "the port mapper listens")
+    broker.prepare()
+    assert stray.process is not None
+    assert stray.process.wait(60) is not None
+    assert broker.epmd_port == port
+
+
+def test_a_rabbitmq_that_does_not_start_says_why_in_its_last_words(broker):
+    (broker.folder / "mnesia" / "turno@localhost-feature_flags").mkdir(parents=True)  # where it wants a file
+    epmd, node = broker.children()
+    epmd.start()
+    try:
+        until(broker.maps_ports, "the port mapper listens")
+        node.start()
+        until(lambda: node.ended() is not None, "it gives up")
+        assert "feature_flags" in node.last_words()
+        assert not (broker.folder / "erl_crash.dump").exists()
+    finally:
+        for child in (node, epmd):
+            child.signal(signal.SIGKILL)
+            if child.process is not None:
+                child.process.wait(60)
+
+
+def test_redis_takes_its_own_user_alone(tmp_path):
+    server = redis_server.program()
+    if server is None:
+        pytest.fail("no Redis is installed; install the package redis-server", pytrace=False)
+    store = PrivateRedis(tmp_path / "redis", tmp_path, server, None)
+    store.prepare()
+    child = store.child()
+    child.start()
+    try:
+        until(store.answers, "Redis answers")
+        import redis
+
+        assert redis.Redis.from_url(store.url).ping()
+        with pytest.raises(redis.exceptions.RedisError):
+            redis.Redis(port=store.port).ping()
+    finally:
+        child.signal(signal.SIGKILL)
+        assert child.process is not None
+        child.process.wait(60)
