@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from dashboard.shared import shared
-from jobs import queries
+from jobs import health, queries
 
 
 def stats() -> queries.Stats:
@@ -32,7 +32,7 @@ def depths() -> Sequence[queries.Depth]:
 
 def concerns() -> Sequence[queries.Concern]:
     """What needs a person, the worst first."""
-    return shared("attention", 2.0, lambda: queries.attention(board(), depths()))
+    return shared("attention", 2.0, lambda: queries.attention(board(), depths(), health.latest()))
 
 
 def rhythm() -> Sequence[queries.Minute]:

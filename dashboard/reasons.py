@@ -10,20 +10,21 @@ from django.utils.translation import ngettext
 from dashboard import wording
 from dashboard.timeline import WAITS, actor_name
 from jobs.queries.pauses import PauseRow
-from jobs.queries.waiting import COUNTED, Hindrances
+from jobs.queries.waiting import COUNTED, Hindrances, Message
 from jobs.states import TIMED, State, Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
     """One reason: `mark` is a mark's name, `text` the sentence, `note` what to add, `code` a command that would help;
-    `left` (seconds) is a countdown beside the text."""
+    `left` (seconds) is a countdown beside the text, `since` a clock that goes on from there."""
 
     mark: str
     text: str
     note: str = ""
     code: str = ""
     left: float | None = None
+    since: float | None = None
 
 
 def why(job: Mapping[str, Any], found: Hindrances | None) -> list[Why]:
@@ -33,7 +34,8 @@ def why(job: Mapping[str, Any], found: Hindrances | None) -> list[Why]:
     if found is None:
         return []
     parked = [_parked(job, found)] if job["state"] == State.SCHEDULED else []
-    return [*parked, *map(_paused, found.pauses), *_unserved(job, found), *_place(job, found)]
+    sent = _message(found.message) if found.message is not None else []
+    return [*parked, *map(_paused, found.pauses), *_unserved(job, found), *sent, *_place(job, found)]
 
 
 def _timed(job: Mapping[str, Any]) -> Why:
@@ -43,6 +45,8 @@ def _timed(job: Mapping[str, Any]) -> Why:
 
 def _parked(job: Mapping[str, Any], found: Hindrances) -> Why:
     waiting = Waiting(job["waiting_for"])
+    if waiting is Waiting.UNKNOWN_TYPE and found.type_served:
+        return Why("queued", str(WAITS[waiting]), _("One has it now: it goes back to its queue in a moment."))
     note = _("Gate: %(gate)s") % {"gate": job["gate"]} if job["gate"] else ""
     left = found.circuit_retry if waiting is Waiting.CIRCUIT else None
     return Why("paused" if waiting is Waiting.PAUSE else "queued", str(WAITS[waiting]), note, left=left)
@@ -62,6 +66,18 @@ def _paused(pause: PauseRow) -> Why:
     if pause.until is not None:
         notes.append(_("Until %(instant)s.") % {"instant": wording.stamp(pause.until)})
     return Why("paused", text, " · ".join(notes))
+
+
+def _message(message: Message) -> list[Why]:
+    """Where its message is: a worker of this transport hears of the job by it alone."""
+    if message.waiting and message.failures:
+        said = _("The broker does not take its message; it is sent again.")
+        return [Why("failure", said, message.error and _(message.error), left=message.retry_in)]
+    if message.waiting:
+        return [Why("queued", _("It waits to be announced to the broker."), since=message.age)]
+    if message.age is None:  # just announced, or by a version that did not say so
+        return []
+    return [Why("queued", _("Its message is with the broker."), since=message.age)]
 
 
 def _unserved(job: Mapping[str, Any], found: Hindrances) -> Iterator[Why]:
@@ -98,6 +114,10 @@ def _place(job: Mapping[str, Any], found: Hindrances) -> Iterator[Why]:
             "All %(n)s slots that live workers have for this queue are busy.",
             found.slots,
         ) % {"n": wording.number(found.slots)}
-    elif found.queue_served and found.type_served and not found.pauses and not found.ahead:
+    elif found.queue_served and found.type_served and not found.pauses and not found.ahead and not _unsent(found):
         note = _("A worker takes it in a moment.")
     yield Why("queued", text, note)
+
+
+def _unsent(found: Hindrances) -> bool:
+    return found.message is not None and found.message.waiting

@@ -29,6 +29,8 @@ def verdict(board: Board, concerns: Sequence[Concern]) -> Verdict:
         return Verdict("failure", _("No worker online: nothing runs"))
     if not concerns:
         return Verdict("success", _("All good"))
+    if any(one.kind is Kind.BROKER_AWAY for one in concerns):  # nothing else matters as much: no work flows
+        return Verdict("failure", _("The broker does not answer: jobs wait"))
     if all(one.kind is Kind.WORKER_LOST and one.facts["name"] is not None for one in concerns):
         return Verdict("failure", _fleet(len(board.lost), board.count("Draining")))
     words = ngettext("%(n)s needs attention", "%(n)s need attention", len(concerns)) % {"n": count(len(concerns))}

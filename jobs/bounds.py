@@ -5,9 +5,9 @@ import re
 TYPE_PATTERN = r"^[a-z0-9._-]{1,200}$"
 QUEUE_PATTERN = r"^[a-z0-9._-]{1,100}$"
 _TYPE, _QUEUE = re.compile(TYPE_PATTERN), re.compile(QUEUE_PATTERN)
-# Names that a broker keeps for what failed.
-RESERVED_QUEUE = "dead-letter"
-RESERVED_SUFFIX = "_error"
+# Queues of the broker for what failed: the letters of jobs, and what came by a queue and is no message of ours.
+DEAD_LETTER = "dead-letter"
+ERROR_SUFFIX = "_error"
 
 PRIORITIES = (-10, 10)
 ATTEMPTS = (1, 100)
@@ -32,6 +32,6 @@ def is_queue(name: object) -> bool:
     return (
         isinstance(name, str)
         and _QUEUE.fullmatch(name) is not None
-        and name != RESERVED_QUEUE
-        and not name.endswith(RESERVED_SUFFIX)
+        and name != DEAD_LETTER
+        and not name.endswith(ERROR_SUFFIX)
     )

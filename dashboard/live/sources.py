@@ -91,22 +91,31 @@ async def _lives(connection: psycopg.AsyncConnection) -> None:
 
 
 async def over_layer(heard: Heard) -> None:
-    """Hear the layer's group until cancelled. What was lost while it was away is not known: then everything changed."""
+    """Hear the layer's group until cancelled. What was lost while it was away is not known: then everything changed.
+
+    That may be so at each failed try: whoever reaches Redis goes on to speak over it, and is not heard here.
+    """
     layer: Any = get_channel_layer(LAYER)
     backoff = Backoff(LONGEST_PAUSE)
+    known = True
     try:
         while True:
             try:
-                name = await layer.new_channel()
-                await layer.group_add(GROUP, name)
+                async with asyncio.timeout(ECHO_EVERY):
+                    name = await layer.new_channel()
+                    await layer.group_add(GROUP, name)
                 heard(Nudge.everything())
                 backoff.reset()
+                known = True
                 async with asyncio.TaskGroup() as both:
                     echo = _Echo(layer)
                     both.create_task(_receive(layer, name, heard, echo))
                     both.create_task(echo.watch(heard))
             except* Exception as errors:  # noqa: BLE001  (the layer raises what it likes)
-                log.warning("screens.layer_lost", extra={"error": first_line(errors.exceptions[0])})
+                if known:
+                    log.warning("screens.layer_lost", extra={"error": first_line(errors.exceptions[0])})
+                known = False
+            heard(Nudge.everything())
             with suppress(Exception):
                 await layer.flush()
             await asyncio.sleep(backoff.delay())
@@ -138,7 +147,7 @@ class _Echo:
             self._back.set()
 
     async def watch(self, heard: Heard) -> None:
-        """Says that everything changed when the layer works again after it did not."""
+        """Says that everything may have changed while the layer does not work, and when it works again."""
         away = False
         while True:
             self._back.clear()
@@ -150,6 +159,7 @@ class _Echo:
                 if not away:
                     log.warning("screens.layer_away", extra={"error": first_line(error)})
                 away = True
+                heard(Nudge.everything())
             else:
                 if away:
                     heard(Nudge.everything())

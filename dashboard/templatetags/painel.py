@@ -1,6 +1,6 @@
 """The Painel's figures and sentences."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from django import template
@@ -14,6 +14,7 @@ from dashboard import wording
 from dashboard.charts import Chart
 
 register = template.Library()
+NAMED = 5  # names that a sentence bears; of the others it says how many they are
 
 
 @register.simple_tag
@@ -45,6 +46,26 @@ def minute(value: datetime) -> str:
 def scope(value: str) -> str:
     """What kind of thing is paused."""
     return {"queue": _("Queue"), "type": _("Type"), "tag": _("Tag"), "key": _("Key")}.get(value, value)
+
+
+@register.filter
+def broker(transport: str) -> str:
+    """A transport's broker by its name."""
+    return {"rabbitmq": "RabbitMQ", "servicebus": "Azure Service Bus"}.get(transport, _("The broker"))
+
+
+@register.filter
+def named(names: Sequence[str]) -> str:
+    """Names in a sentence: web, worker-1, worker-2."""
+    shown = ", ".join(names[:NAMED])
+    more = len(names) - NAMED
+    return _("%(names)s and %(n)s more") % {"names": shown, "n": wording.number(more)} if more > 0 else shown
+
+
+@register.filter
+def severity_mark(severity: str) -> str:
+    """The mark of a concern of this severity."""
+    return "paused" if severity == "warning" else "failure"
 
 
 @register.simple_tag

@@ -107,7 +107,7 @@ def _page(request: HttpRequest) -> HttpResponse:
 @never_cache
 def overview(request: HttpRequest) -> HttpResponse:
     """The page, or what is down; with `?quadro=` the density of the board is kept in this browser."""
-    reports = health.check_all()
+    reports = health.check_all(only_needed=True)
     return _page(request) if all(report.ok for report in reports) else _away(request, reports)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from ninja import Router
@@ -10,6 +10,7 @@ from ninja import Router
 from jobs import access, health, queries
 from jobs.api import shapes
 from jobs.api.openapi import COMMON, PROBLEM
+from jobs.api.prometheus import exposition
 from jobs.api.schemas_figures import QueuesOut, StatsOut
 from jobs.api.schemas_out import InfoOut, LiveOut, ReadyOut, TypesOut, WorkersOut
 from jobs.errors import Unavailable
@@ -18,6 +19,7 @@ from jobs.version import VERSION
 
 router = Router(tags=["system"])
 probes = Router(tags=["health"], auth=None)
+scrapes = Router()
 OPEN_ANSWERS = {400: PROBLEM, 500: PROBLEM}
 
 
@@ -40,6 +42,7 @@ def get_stats(request: HttpRequest) -> dict[str, Any]:
         "last_hour": found.last_hour,
         "last_24_hours": found.last_24_hours,
         "p95_duration": found.p95_duration,
+        "outbox": queries.outbox(),
         "as_of": found.as_of,
     }
 
@@ -106,6 +109,10 @@ def is_live(request: HttpRequest) -> dict[str, Any]:
     response={200: ReadyOut, 503: PROBLEM, **OPEN_ANSWERS},
     operation_id="isReady",
     summary=gettext_lazy("Everything it depends on answers"),
+    description=gettext_lazy(
+        "ready: all is well. degraded: requests are answered and jobs accepted, but something beside PostgreSQL is"
+        " down. 503: PostgreSQL is down."
+    ),
 )
 def is_ready(request: HttpRequest) -> dict[str, Any]:
     reports = health.check_all()
@@ -113,19 +120,26 @@ def is_ready(request: HttpRequest) -> dict[str, Any]:
         {
             "name": report.name,
             "ok": report.ok,
-            "detail": _(report.detail) if report.detail else "",
+            "needed": report.needed,
+            "detail": report.said,
             "since": report.since,
             "latency": report.latency,
         }
         for report in reports
     ]
     down = [report for report in reports if not report.ok]
-    if down:
+    if any(report.needed for report in down):
         said = "; ".join(
             _("%(name)s %(detail)s, since %(since)s")
-            % {"name": report.name, "detail": _(report.detail), "since": report.since.isoformat(timespec="seconds")}
+            % {"name": report.name, "detail": report.said, "since": report.since.isoformat(timespec="seconds")}
             for report in down
         )
         raise Unavailable(said, probes=shown, retry_after=5)
     broken = [problem.module for problem in catalogue.problems()]  # names only: a stranger may ask
-    return {"status": "ready", "probes": shown, "broken_modules": broken}
+    return {"status": "degraded" if down else "ready", "probes": shown, "broken_modules": broken}
+
+
+@scrapes.get("", include_in_schema=False)  # its answer is no JSON, and its reader is no client of the API
+def get_metrics(request: HttpRequest) -> HttpResponse:
+    body, content_type = exposition(request.headers.get("Accept", ""))
+    return HttpResponse(body, content_type=content_type)

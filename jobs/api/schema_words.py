@@ -34,6 +34,7 @@ DESCRIPTIONS = (
     gettext_noop("The workers, live ones first."),
     gettext_noop("Why a queue is paused, since when, by whom and until when."),
     gettext_noop("A queue: what waits, where there is room, whether it is paused."),
+    gettext_noop("The messages that wait for the broker; zeros where PostgreSQL carries the work."),
     gettext_noop("The queues, by name."),
     gettext_noop("A job type and what holds for its jobs; registered is false for one that was only seen."),
     gettext_noop("The job types, by name."),
@@ -43,7 +44,7 @@ DESCRIPTIONS = (
     ),
     gettext_noop("The process is alive."),
     gettext_noop("What one probe found; since is when this process first saw it so."),
-    gettext_noop("Everything that the product depends on answers."),
+    gettext_noop("What requests depend on answers; status is ready, or degraded while something else does not."),
     gettext_noop("Which dead letters, which page."),
     gettext_noop("A job that ended Failed and waits for a person, or was dealt with by one."),
     gettext_noop(

@@ -21,6 +21,17 @@ class EndedOut(BaseModel):
     mean_wait: float | None
 
 
+class OutboxOut(BaseModel):
+    """The messages that wait for the broker; zeros where PostgreSQL carries the work."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    waiting: int
+    at_least: Annotated[bool, Field(description=gettext_noop("There are more of those than were counted."))]
+    oldest_age: Annotated[float | None, Field(description=gettext_noop("The age of the oldest of them in seconds."))]
+    failing: Annotated[int, Field(description=gettext_noop("Those that the broker refused at the last try."))]
+
+
 class StatsOut(BaseModel):
     """The figures of now and of the last 24 hours."""
 
@@ -41,6 +52,7 @@ class StatsOut(BaseModel):
         float | None,
         Field(description=gettext_noop("An estimate over the last 24 hours; null below 20 executions, at most 1800.")),
     ]
+    outbox: OutboxOut
     as_of: datetime
 
 

@@ -258,13 +258,17 @@ class ProbeOut(BaseModel):
 
     name: str
     ok: bool
+    needed: Annotated[
+        bool,
+        Field(description=gettext_noop("Without it nothing is answered; without the others the status is degraded.")),
+    ]
     detail: str
     since: datetime
     latency: float | None
 
 
 class ReadyOut(LiveOut):
-    """Everything that the product depends on answers."""
+    """What requests depend on answers; status is ready, or degraded while something else does not."""
 
     probes: list[ProbeOut]
     broken_modules: list[str]

@@ -5,7 +5,7 @@ from jobs.api.routes_acts import router as jobs
 from jobs.api.routes_bulk import router as many
 from jobs.api.routes_bulk import runs
 from jobs.api.routes_letters import router as letters
-from jobs.api.routes_system import probes
+from jobs.api.routes_system import probes, scrapes
 from jobs.api.routes_system import router as system
 
 api.add_router("/api/jobs/bulk", many)  # before the jobs, whose ids could be read into its address
@@ -14,5 +14,6 @@ api.add_router("/api/bulk", runs)
 api.add_router("/api/dead-letters", letters)
 api.add_router("/api", system)
 api.add_router("/health", probes)
+api.add_router("/metrics", scrapes)
 
 urls = api.urls

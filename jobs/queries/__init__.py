@@ -15,8 +15,10 @@ from jobs.queries.fleet import (
     StuckHandler,
     WorkerFigures,
     WorkerRow,
+    WorkerTrouble,
     broken_modules,
     stuck_handlers,
+    troubles,
     worker_figures,
     workers,
 )
@@ -28,6 +30,7 @@ from jobs.queries.letterfilter import LetterFilter
 from jobs.queries.letters import Letter, LetterCursor, LetterPage, letters
 from jobs.queries.listing import Page, page
 from jobs.queries.onejob import Detail, LogPage, detail, logs
+from jobs.queries.outbox import Outbox, outbox
 from jobs.queries.pauses import PauseRow, pauses
 from jobs.queries.rhythm import Minute, rhythm
 from jobs.queries.seats import QueueUse, Running, Seat
@@ -62,6 +65,7 @@ __all__ = [
     "LogLines",
     "LogPage",
     "Minute",
+    "Outbox",
     "Page",
     "Past",
     "PauseRow",
@@ -74,6 +78,7 @@ __all__ = [
     "Walked",
     "WorkerFigures",
     "WorkerRow",
+    "WorkerTrouble",
     "attention",
     "board",
     "broken_modules",
@@ -94,6 +99,7 @@ __all__ = [
     "logs",
     "newer",
     "now",
+    "outbox",
     "page",
     "past",
     "pauses",
@@ -104,6 +110,7 @@ __all__ = [
     "stuck_handlers",
     "tabs",
     "total",
+    "troubles",
     "walk",
     "worker_figures",
     "workers",

@@ -1,19 +1,24 @@
 """What needs a person, the worst first: what the other reads have seen, and a few small looks of its own."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import connections
 
+from jobs.conf import conf
 from jobs.queries.board import Board
 from jobs.queries.depths import Depth
-from jobs.queries.fleet import broken_modules, stuck_handlers
+from jobs.queries.fleet import WorkerTrouble, broken_modules, stuck_handlers, troubles
+from jobs.queries.outbox import outbox
 
 EACH = 20  # of one kind; a list longer than that is no list of concerns
+QUOTED = 3  # of what workers say of one server; they mostly say the same
 LETTERS = 2000
+BROKER, REDIS = ("broker",), ("redis", "claims")  # what workers call their parts that need it
+LATE = 60.0  # seconds after which a message in the outbox is late
 CIRCUITS = """
 SELECT type, state, opened_at, GREATEST(0, extract(epoch FROM now() - opened_at))::float8,
     CASE WHEN retry_at IS NOT NULL THEN GREATEST(0, extract(epoch FROM retry_at - now())) END::float8
@@ -50,14 +55,33 @@ ORDER BY g.added DESC, g.fingerprint
 class Kind(StrEnum):
     """What may need a person, in the order of severity."""
 
+    BROKER_AWAY = "broker_away"
     WORKER_LOST = "worker_lost"
+    REDIS_AWAY = "redis_away"
     QUEUE_UNSERVED = "queue_unserved"
     CIRCUIT_OPEN = "circuit_open"
     SUSPECT = "suspect"
     MODULE_BROKEN = "module_broken"
     HANDLER_STUCK = "handler_stuck"
+    OUTBOX_LATE = "outbox_late"
+    WORKER_TROUBLED = "worker_troubled"
     CAUSE_GREW = "cause_grew"
     PAUSED = "paused"
+
+
+class Probed(Protocol):
+    """What a probe of this process found of a server beside PostgreSQL: a `jobs.health.Report`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+    @property
+    def where(self) -> tuple[str, ...]: ...
+    @property
+    def down_for(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,12 @@ class Concern:
     """Something that needs a person. `subject` names it (a worker, queue, type, job, module or fingerprint).
 
     `facts` by kind, spans in seconds:
+    broker_away: transport, servers (host:port), down_for, seen_by ("web", and workers by name), said (what these say);
+    waiting, estimated and oldest_for of the outbox.
+    redis_away: servers (how many there are), down (how many of them), names (host:port of those), quorum, locks
+    (Redlock is in use), on_failure, down_for, seen_by, said.
+    outbox_late: waiting, estimated, oldest_for, failing, last_error, queues (that it is of). worker_troubled: part,
+    error, seen_by.
     worker_lost: worker (id), name, state, seen_ago, jobs, returns_in (None without jobs). Its id is empty and its name
     None for jobs whose worker's row is gone.
     queue_unserved: queue, waiting, estimated, oldest_for. circuit_open: type, state (open, half_open), opened_at,
@@ -82,8 +112,9 @@ class Concern:
 
     @property
     def severity(self) -> str:
-        """failure, or warning for what somebody did on purpose."""
-        return "warning" if self.kind is Kind.PAUSED else "failure"
+        """failure, or warning: for what somebody did on purpose, and for a Redis that nothing hangs on."""
+        spare = self.kind is Kind.REDIS_AWAY and (self.facts["quorum"] or not self.facts["locks"])
+        return "warning" if spare or self.kind is Kind.PAUSED else "failure"
 
     @property
     def key(self) -> str:
@@ -92,15 +123,26 @@ class Concern:
         return f"{self.kind}-{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:16]}".replace("_", "-")
 
 
-def attention(board: Board, depths: Sequence[Depth]) -> list[Concern]:
-    """What needs a person, the worst kind first; at most 20 of each kind. Reads circuits, suspects, new letters."""
+def attention(board: Board, depths: Sequence[Depth], probed: Sequence[Probed] = ()) -> list[Concern]:
+    """What needs a person, the worst kind first; at most 20 of each kind.
+
+    `probed`: what is known of the servers beside PostgreSQL. Reads circuits, suspects, new letters, the outbox.
+    """
+    told = troubles(board.workers)
+    broker, redis = _down(probed, "broker"), _down(probed, "redis")
+    # What this process sees itself needs no worker's words of its own.
+    known = [*(BROKER if broker else ()), *(REDIS if redis else ())]
     return [
+        *([_broker(broker, told)] if broker else []),
         *_lost(board),
+        *([_redis(redis, told)] if redis else []),
         *_unserved(depths),
         *_circuits(),
         *_suspects(),
         *_modules(board),
         *_handlers(board),
+        *_outbox(away=broker is not None),
+        *_troubled([trouble for trouble in told if trouble.part not in known]),
         *_causes(),
         *_paused(board, depths),
     ]
@@ -110,6 +152,57 @@ def _rows(sql: str, **more: int) -> list[tuple[Any, ...]]:
     with connections["default"].cursor() as cursor:
         cursor.execute(sql, {"each": EACH, **more})
         return cursor.fetchall()
+
+
+def _down(probed: Sequence[Probed], name: str) -> Probed | None:
+    return next((one for one in probed if one.name == name and not one.ok), None)
+
+
+def _seen(down: Probed, told: Sequence[WorkerTrouble], parts: Container[str], quoted: str) -> dict[str, Any]:
+    """Who says that a server is away, and since when; in what words, where the part is the one `quoted`."""
+    mine = [trouble for trouble in told if trouble.part in parts]
+    names = sorted({name for trouble in mine for name in trouble.where})
+    said = sorted({trouble.error for trouble in mine if trouble.part == quoted})[:QUOTED]
+    return {"down_for": down.down_for, "seen_by": ["web", *names], "said": said}
+
+
+def _broker(down: Probed, told: Sequence[WorkerTrouble]) -> Concern:
+    figures = outbox()
+    facts = {
+        "transport": conf().messaging.transport, "servers": down.where, "waiting": figures.waiting,
+        "estimated": figures.at_least, "oldest_for": figures.oldest_age,
+    }  # fmt: skip
+    return Concern(Kind.BROKER_AWAY, "broker", facts | _seen(down, told, BROKER, quoted="broker"))
+
+
+def _redis(down: Probed, told: Sequence[WorkerTrouble]) -> Concern:
+    servers = len(conf().redis.urls)
+    missing = int(down.values.get("down", servers))
+    facts = {
+        "servers": servers, "down": missing, "names": down.where, "quorum": missing * 2 < servers,
+        "locks": conf().redlock, "on_failure": conf().redis.on_failure,
+    }  # fmt: skip
+    return Concern(Kind.REDIS_AWAY, "redis", facts | _seen(down, told, REDIS, quoted="claims"))
+
+
+def _outbox(*, away: bool) -> Iterator[Concern]:
+    """While the broker is known to be `away`, that its messages wait is no news: only what it refuses is."""
+    if not conf().messaging.broker:
+        return
+    figures = outbox()
+    if figures.failing or (not away and (figures.oldest_age or 0) > LATE):
+        facts = {
+            "waiting": figures.waiting, "estimated": figures.at_least, "oldest_for": figures.oldest_age,
+            "failing": figures.failing, "last_error": figures.last_error,
+            "queues": [queue.queue for queue in figures.queues if queue.failing][:EACH],
+        }  # fmt: skip
+        yield Concern(Kind.OUTBOX_LATE, "outbox", facts)
+
+
+def _troubled(told: Sequence[WorkerTrouble]) -> Iterator[Concern]:
+    for trouble in told[:EACH]:
+        facts = {"part": trouble.part, "error": trouble.error, "seen_by": trouble.where}
+        yield Concern(Kind.WORKER_TROUBLED, trouble.part, facts)
 
 
 def _lost(board: Board) -> Iterator[Concern]:

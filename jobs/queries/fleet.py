@@ -123,6 +123,25 @@ def stuck_handlers(seen: Sequence[Seen]) -> list[StuckHandler]:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerTrouble:
+    """What live workers say of a part of theirs, such as `broker`, `redis` or `processes`. `where`: their names."""
+
+    part: str
+    error: str
+    where: list[str]
+
+
+def troubles(seen: Sequence[Seen]) -> list[WorkerTrouble]:
+    """What the live ones of these workers say of their parts, the same words once; reads no table."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for worker in seen:
+        for problem in worker.problems if worker.live else ():
+            if isinstance(problem, dict) and "part" in problem:
+                found.setdefault((str(problem["part"]), str(problem.get("error", ""))), []).append(worker.name)
+    return [WorkerTrouble(part, error, sorted(where)) for (part, error), where in sorted(found.items())]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerFigures:
     """What a worker ended in the last hour: jobs that succeeded (`done`) and failed, executions to be retried, jobs
     cancelled, executions lost with it."""

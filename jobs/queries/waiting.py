@@ -37,13 +37,38 @@ CIRCUIT = """
 SELECT state, extract(epoch FROM retry_at - now())::float8
 FROM turno.circuits WHERE type = %(type)s AND state <> 'closed'
 """
+# Where its message is: in the outbox, or with the broker.
+MESSAGE = """
+SELECT o.id IS NOT NULL, extract(epoch FROM now() - COALESCE(o.created_at, j.announced_at))::float8,
+    COALESCE(o.failures, 0), COALESCE(left(o.last_error, 500), ''),
+    CASE WHEN o.failures > 0 THEN GREATEST(0, extract(epoch FROM o.locked_until - now())) END::float8
+FROM turno.jobs AS j LEFT JOIN LATERAL (
+    SELECT id, created_at, failures, last_error, locked_until FROM turno.outbox_messages
+    WHERE job_id = j.id AND kind = 'dispatch' AND dispatch_id = j.dispatch_id LIMIT 1
+) AS o ON true
+WHERE j.id = %(id)s::uuid
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The message of an Enqueued job on its way by a broker. `waiting`: it is still in the outbox, `age`: for so many
+    seconds there, or since the broker has it (None: nobody knows). `failures`, `error`, `retry_in` of its last tries.
+    """
+
+    waiting: bool
+    age: float | None
+    failures: int
+    error: str
+    retry_in: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Hindrances:
     """What keeps a waiting job from running. `ahead`: jobs before it in its queue (None when it is not queued there),
     counted up to COUNTED; `slots`: those that live workers have for the queue, `busy`: of the queue's running jobs;
-    `circuit_retry`: seconds until an open circuit lets one through, None without.
+    `circuit_retry`: seconds until an open circuit lets one through, None without. `message`: of an Enqueued job, None
+    where PostgreSQL carries the work.
     """
 
     pauses: list[PauseRow]
@@ -53,6 +78,7 @@ class Hindrances:
     slots: int
     busy: int
     circuit_retry: float | None
+    message: Message | None = None
 
 
 def _paused(job: dict[str, Any]) -> list[PauseRow]:
@@ -73,13 +99,16 @@ def hindrances(job: dict[str, Any]) -> Hindrances | None:
         circuit = cursor.fetchone()
         cursor.execute(ROOM, {"queue": job["queue"], "silent": conf().worker.silent_after})
         slots, busy = cursor.fetchone()
-        ahead = None
+        ahead = message = None
         if queued:
             place: dict[str, int | str | UUID | datetime] = {
                 name: job[name] for name in ("queue", "priority", "enqueued_at", "id")
             }
             cursor.execute(AHEAD, place | {"most": COUNTED + 1})
             (ahead,) = cursor.fetchone()
+            if conf().messaging.broker:
+                cursor.execute(MESSAGE, {"id": job["id"]})
+                message = Message(*cursor.fetchone())
     return Hindrances(
         _paused(job),
         by_queue,
@@ -88,4 +117,5 @@ def hindrances(job: dict[str, Any]) -> Hindrances | None:
         slots,
         busy,
         circuit_retry=circuit[1] if circuit is not None else None,
+        message=message,
     )

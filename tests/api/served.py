@@ -66,10 +66,10 @@ def serving(folder: Path, **environment: str) -> Iterator[Served]:
             return False
 
     try:
-        eventually(lives, "daphne lives", 30)
+        eventually(lives, "daphne lives")
         yield served
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(10)
+        process.wait(60)
         log.close()

@@ -6,6 +6,8 @@ import pytest
 
 from jobs.queries import stats
 from jobs.version import VERSION
+from tests.outbox.rows import with_broker
+from tests.queries.house import message
 from tests.transitions import rows
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +34,16 @@ def test_stats_of_an_empty_house_are_zeros(api):
     assert found["active"] == {"Scheduled": 0, "Enqueued": 0, "Processing": 0}
     assert (found["oldest_enqueued_at"], found["next_run_at"], found["estimated"]) == (None, None, [])
     assert found["last_24_hours"]["mean_duration"] is None
+    assert found["outbox"] == {"waiting": 0, "at_least": False, "oldest_age": None, "failing": 0}
+
+
+def test_stats_tell_of_the_messages_that_wait_for_the_broker(api):
+    message(rows.make_job(), age=90)
+    message(rows.make_job(), age=5, failures=2, last_error="no such queue")
+    with with_broker():
+        found = api.get("/api/stats").json["outbox"]
+    assert (found["waiting"], found["failing"]) == (2, 1)
+    assert 90 <= found["oldest_age"] < 120
 
 
 def test_stats_count_what_has_not_ended(api):

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connections
@@ -43,6 +44,60 @@ def test_ready_says_which_is_down_and_since_when(stranger, probes):
     assert probe["since"][:19] in problem["detail"].replace("+00:00", "")
     assert "hunter2" not in str(problem)
     assert int(answer.headers["Retry-After"]) > 0
+
+
+@pytest.mark.django_db
+def test_what_one_can_do_without_leaves_the_house_degraded_and_open(stranger, probes):
+    def away():
+        raise probes.Down("does not answer on %(down)s of 3", where=["10.0.0.9:6379"], down=2)
+
+    probes.register("postgresql", lambda: None)
+    probes.register("redis", away, needed=False)
+    answer = stranger.get("/health/ready")
+    assert (answer.status, answer.json["status"]) == (200, "degraded")
+    postgresql, redis = answer.json["probes"]
+    assert (postgresql["ok"], postgresql["needed"]) == (True, True)
+    assert (redis["ok"], redis["needed"], redis["detail"]) == (False, False, "does not answer on 2 of 3")
+    assert datetime.fromisoformat(redis["since"]) <= datetime.now(UTC)
+    assert "10.0.0.9" not in str(answer.json)
+
+    def broken():
+        raise ConnectionError
+
+    probes.register("postgresql", broken)
+    problem = stranger.get("/health/ready").problem(503)
+    assert problem["detail"].startswith("postgresql ")
+    assert "redis does not answer on 2 of 3" in problem["detail"]
+
+
+def test_who_needs_postgresql_alone_waits_for_nothing_else(probes):
+    probes.register("postgresql", lambda: None)
+    asked = []
+    probes.register("broker", lambda: asked.append(True), needed=False)
+    assert [report.name for report in probes.check_all(only_needed=True)] == ["postgresql"]
+    assert not asked
+
+
+def test_the_latest_is_known_without_waiting_and_asked_anew_behind(probes):
+    release = threading.Event()
+    probes.register("postgresql", lambda: None)
+    probes.register("broker", lambda: release.wait(30) and None, needed=False)
+    assert probes.latest() == []  # under way, never answered
+    release.set()
+    (report,) = [one for one in probes.check_all() if one.name == "broker"]
+    assert probes.latest() == [report]
+
+
+def test_a_report_is_asked_for_again_when_it_is_no_longer_fresh(probes):
+    runs = []
+    probes.register("broker", lambda: runs.append(1), needed=False, fresh_for=60)
+    probes.check_all()
+    probes.check_all()
+    assert len(runs) == 1
+    probes.register("redis", lambda: runs.append(2), needed=False, fresh_for=0)
+    probes.check_all()
+    probes.check_all()
+    assert runs.count(2) == 2
 
 
 def test_a_probe_that_hangs_counts_as_down_by_the_deadline(probes):

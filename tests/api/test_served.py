@@ -100,7 +100,7 @@ def test_a_job_is_posted_and_read_and_sigterm_ends_the_process(served):
     assert served.ask("GET", headers["location"])[2]["id"] == job["id"]
     assert served.ask("GET", "/health/ready")[0] == 200
     served.process.terminate()
-    assert served.process.wait(15) == 0
+    assert served.process.wait(60) == 0
 
 
 def test_a_database_that_is_away_is_a_503_everywhere_and_a_live_process(clean_tables, tmp_path):

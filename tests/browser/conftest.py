@@ -18,7 +18,7 @@ from tests.kit.browser import BRAZIL, DESKTOP, PHONE, Watch, running_browser
 from tests.kit.site import Site, Sites
 
 HERE = Path(__file__).parent
-PATIENCE = 15_000  # ms: what a click or an expectation waits on a busy machine
+PATIENCE = 60_000  # ms: what a click or an expectation waits on a busy machine
 FAILED = pytest.StashKey[bool]()
 
 

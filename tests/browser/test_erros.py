@@ -187,7 +187,7 @@ def test_a_large_act_goes_on_when_its_tab_is_closed(show):
     page.locator("#confirma [data-verb]").click()
     expect(page.locator(".toast").first).to_be_visible()
     page.close()
-    eventually(lambda: pending() == 0, "the letters are resolved", 60)
+    eventually(lambda: pending() == 0, "the letters are resolved")
     ended = "SELECT done, applied FROM turno.bulk_runs WHERE state = 'done'"
     [run] = eventually(lambda: rows.select(ended), "the act is over")
     assert run == {"done": 3000, "applied": 3000}

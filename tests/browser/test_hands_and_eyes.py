@@ -28,7 +28,7 @@ HIDDEN = """async () => {
         const box = held.getBoundingClientRect();
         const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
         const around = top && !top.matches("main, body") && top.contains(held);
-        return box.width > 8 && box.height > 8 && top && (held.contains(top) || around);
+        return box.width > 4 && box.height > 4 && top && (held.contains(top) || around);
     };
     // What lay above it may still be going: the skip link, a page that scrolls.
     for (let frames = 0; frames < 60 && !seen(); frames += 1) await new Promise(requestAnimationFrame);
@@ -119,7 +119,7 @@ def test_a_cause_that_leaves_passes_the_focus_to_its_neighbour(page, demo):
     button.focus()
     page.keyboard.press("Enter")
     expect(page.locator(f"#{name}")).to_have_count(0)
-    eventually(lambda: page.evaluate("document.activeElement.closest('.grp') !== null"), "a cause has the focus", 10)
+    eventually(lambda: page.evaluate("document.activeElement.closest('.grp') !== null"), "a cause has the focus")
 
 
 def test_paper_is_white_whatever_the_screen_is(open_page, demo):

@@ -20,7 +20,8 @@ def test_a_console_error_a_script_error_and_a_foreign_request_are_noticed(watche
     page.goto("/entrar")
     page.evaluate("console.error('said aloud')")
     page.evaluate("setTimeout(() => { throw new Error('thrown') })")
-    page.evaluate("document.body.setAttribute('style', 'color: red')")
+    with page.expect_console_message(lambda message: message.text.startswith("CSP: ")):
+        page.evaluate("document.body.setAttribute('style', 'color: red')")
     with pytest.raises(Error, match="ERR_"):  # nothing listens there
         page.goto("http://127.0.0.2:9/")
     told = "\n".join(watch.faults())

@@ -49,7 +49,9 @@ def addresses(patterns, prefix="/"):
 
 ALL = sorted({*addresses(get_resolver().url_patterns)} | {"/admin/jobs/", "/static/../manage.py"})
 GUARDED = [path for path in ALL if path not in OPEN | OWN]
-PAGES = [path for path in GUARDED if not path.startswith(("/api", "/openapi", "/health", "/admin", "/docs"))]
+PAGES = [
+    path for path in GUARDED if not path.startswith(("/api", "/openapi", "/health", "/metrics", "/admin", "/docs"))
+]
 
 
 @pytest.fixture(autouse=True)

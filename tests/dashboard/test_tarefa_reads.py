@@ -1,16 +1,25 @@
 """The reads of one job: by indexes, bounded, by the database's clock."""
 
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
+from jobs.conf import overridden
 from jobs.queries import glance, hindrances, waiting
 from jobs.queries.glance import GLANCE, LETTER, SIBLINGS, WHOLE
 from tests.database.explain import generate_jobs, plan_of, sorts, tables_scanned
+from tests.queries.house import message
 from tests.transitions import rows
 from tests.transitions.rows import ago, ahead
 
 pytestmark = pytest.mark.django_db
+RABBITMQ = {"transport": "rabbitmq", "urls": ("amqp://127.0.0.1/",)}
+
+
+def soon(seconds):
+    """An instant ahead."""
+    return datetime.now(UTC) + timedelta(seconds=seconds)
 
 
 def test_no_statement_reads_the_jobs_from_end_to_end():
@@ -21,6 +30,7 @@ def test_no_statement_reads_the_jobs_from_end_to_end():
         (WHOLE, {"id": uuid4(), "lease": 60.0}),
         (waiting.AHEAD, place),
         (waiting.ROOM, {"queue": "queue-3", "silent": 15.0}),
+        (waiting.MESSAGE, {"id": uuid4()}),
     ):
         plan = plan_of(sql, params)
         assert "jobs" not in tables_scanned(plan)
@@ -83,6 +93,24 @@ def test_jobs_ahead_are_those_that_would_be_claimed_first():
     assert hindrances(glance(made.id).job).ahead == 2
     rows.make_jobs(3000, priority=9)
     assert hindrances(glance(made.id).job).ahead > waiting.COUNTED
+
+
+def test_where_the_message_of_a_queued_job_is_is_known_with_a_broker_alone():
+    made = rows.make_job()
+    message(made, age=12, failures=2, last_error="no queue", locked_until=soon(7))
+    message(made, age=900, dispatch_id=uuid4())  # of an earlier entry
+    assert hindrances(glance(made.id).job).message is None
+    with overridden(messaging=RABBITMQ):
+        found = hindrances(glance(made.id).job).message
+        assert (found.waiting, found.failures, found.error) == (True, 2, "no queue")
+        assert 12 <= found.age < 30
+        assert 5 < found.retry_in <= 8
+        announced = hindrances(glance(rows.make_job(announced_at=ago(30)).id).job).message
+        assert (announced.waiting, announced.failures, announced.retry_in) == (False, 0, None)
+        assert 30 <= announced.age < 60
+        assert hindrances(glance(rows.make_job().id).job).message == waiting.Message(False, None, 0, "", None)
+        parked = rows.make_job("Scheduled", waiting_for="unknown_type", gate="test.echo")
+        assert hindrances(glance(parked.id).job).message is None
 
 
 def test_a_job_that_runs_or_ended_has_no_hindrances():

@@ -8,7 +8,7 @@ from django.utils import timezone, translation
 from dashboard import bulkwords, timeline
 from dashboard.reasons import why
 from jobs.queries.pauses import PauseRow
-from jobs.queries.waiting import COUNTED, Hindrances
+from jobs.queries.waiting import COUNTED, Hindrances, Message
 from jobs.states import PARKED, TIMED, Outcome, Reason, State, Waiting
 
 
@@ -107,6 +107,34 @@ def test_a_queued_job_says_what_stands_in_its_way():
     assert "All 4 slots" in texts(JOB, hindered(busy=4, ahead=2))
     assert "2 jobs are ahead" in texts(JOB, hindered(ahead=2))
     assert "A worker takes it in a moment" in texts(JOB, hindered())
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (Message(True, 4.0, 0, "", None), "It waits to be announced to the broker."),
+        (Message(True, 90.0, 3, "no such queue", 8.0), "The broker does not take its message; it is sent again."),
+        (Message(False, 12.0, 0, "", None), "Its message is with the broker."),
+    ],
+)
+def test_a_queued_job_says_where_its_message_is(message, said):
+    first = why(JOB, hindered(message=message))[0]
+    assert first.text == said
+    assert (first.since, first.left) == ((None, 8.0) if message.failures else (message.age, None))
+
+
+def test_a_job_whose_message_waits_is_not_promised_for_the_next_moment():
+    assert "in a moment" not in texts(JOB, hindered(message=Message(True, 1.0, 0, "", None)))
+    assert "A worker takes it in a moment" in texts(JOB, hindered(message=Message(False, 1.0, 0, "", None)))
+    refused = why(JOB, hindered(message=Message(True, 90.0, 3, "no such queue", 8.0)))[0]
+    assert (refused.mark, refused.note, refused.left) == ("failure", "no such queue", 8.0)
+    assert "message" not in texts(JOB, hindered(message=Message(False, None, 0, "", None)))
+
+
+def test_a_job_whose_type_has_just_come_back_says_so():
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": "unknown_type", "gate": "report.generate"}
+    assert "Gate: report.generate" in texts(job, hindered(ahead=None, type_served=False))
+    assert "One has it now" in texts(job, hindered(ahead=None))
 
 
 @pytest.mark.parametrize("scope", ["queue", "type", "tag", "key"])

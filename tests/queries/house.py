@@ -24,6 +24,15 @@ def worker(name: str, queues: Any = None, *, seen: float = 1, started: float = 6
     return row["id"]
 
 
+def message(job: rows.Made, *, age: float = 1, **columns: Any) -> None:
+    """The message of the job's current entry, which has waited in the outbox for `age` seconds."""
+    row = {"job_id": job.id, "dispatch_id": job.token, "queue": job.queue, **columns}
+    rows.execute(
+        f"INSERT INTO turno.outbox_messages (created_at, {', '.join(row)}) VALUES"
+        f" (now() - make_interval(secs => %s), {', '.join(['%s'] * len(row))})", age, *row.values(),
+    )  # fmt: skip
+
+
 def running(owner: UUID, slot: int | None = 1, **columns: Any) -> UUID:
     """A job that this worker runs; returns its id."""
     return rows.make_job("Processing", worker=owner, slot=slot, **columns).id

@@ -2,14 +2,18 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from jobs import health
+from jobs.conf import overridden
 from jobs.loading import LoadProblem
 from jobs.queries import Concern, Kind, attention, board, depths
 from jobs.registry import catalogue
-from tests.queries.house import letter, pause, running, worker
+from tests.queries.house import letter, message, pause, running, worker
 from tests.transitions import rows
 
 pytestmark = pytest.mark.django_db
@@ -182,3 +186,104 @@ def test_the_worst_comes_first_and_each_has_a_name_of_its_own():
     assert all(key.replace("-", "").isalnum() for key in keys)
     assert [concern.key for concern in look()] == keys
     assert {concern.severity for concern in found[:-1]} == {"failure"}
+
+
+RABBITMQ = {"transport": "rabbitmq", "urls": ("amqp://u:secret@127.0.0.1:5672/",)}
+THREE = ("redis://a", "redis://b", "redis://c")
+
+
+def away(name: str, message: str = "does not answer", **more: Any) -> health.Report:
+    """What this process found of a server that does not answer."""
+    since = datetime.now(UTC) - timedelta(seconds=180)
+    return health.Report(name, False, message, since, None, needed=False, **more)
+
+
+def well(name: str) -> health.Report:
+    return health.Report(name, True, "", datetime.now(UTC), 0.01, needed=False)
+
+
+def look_with(*reports: health.Report) -> list[Concern]:
+    seen = board({})
+    return attention(seen, depths(seen), reports)
+
+
+def test_a_broker_that_is_away_says_who_sees_it_and_what_waits():
+    said = "RabbitMQ does not answer"
+    worker("w-1", problems=[{"part": "broker", "error": said}])
+    worker("w-2", problems=[{"part": "broker", "error": said}])
+    worker("gone", state="Offline", problems=[{"part": "broker", "error": said}])
+    for _ in range(3):
+        message(rows.make_job(), age=100)
+    with overridden(messaging=RABBITMQ):
+        (found,) = look_with(away("broker", where=("127.0.0.1:5672",)), away("outbox"))
+    facts = found.facts
+    assert (found.kind, found.severity) == (Kind.BROKER_AWAY, "failure")
+    assert (facts["transport"], facts["servers"], facts["said"]) == ("rabbitmq", ("127.0.0.1:5672",), [said])
+    assert facts["seen_by"] == ["web", "w-1", "w-2"]
+    assert facts["waiting"] == 3
+    assert facts["oldest_for"] >= 100
+    assert 180 <= facts["down_for"] < 200
+
+
+def test_what_only_a_worker_sees_of_the_broker_is_told_in_its_words():
+    worker("w-1", problems=[{"part": "broker", "error": "the broker refuses the user"}])
+    with overridden(messaging=RABBITMQ):
+        (found,) = look_with(well("broker"))
+    assert (found.kind, found.facts["error"]) == (Kind.WORKER_TROUBLED, "the broker refuses the user")
+    assert found.facts["seen_by"] == ["w-1"]
+
+
+def test_messages_that_wait_too_long_for_a_broker_that_answers_are_a_concern():
+    worker("a")
+    message(rows.make_job(), age=59)
+    with overridden(messaging=RABBITMQ):
+        assert look_with(well("broker")) == []
+        message(rows.make_job(), age=61)
+        (found,) = look_with(well("broker"))
+        assert (found.kind, found.facts["waiting"], found.facts["failing"]) == (Kind.OUTBOX_LATE, 2, 0)
+    assert look_with() == []  # PostgreSQL carries the work: nobody waits for these
+
+
+def test_a_message_that_the_broker_refuses_is_a_concern_at_once_and_also_while_it_is_away():
+    worker("a")
+    message(rows.make_job(), failures=1, last_error="no queue 'turno-x'")
+    with overridden(messaging=RABBITMQ):
+        (found,) = look_with()
+        assert (found.kind, found.facts["failing"]) == (Kind.OUTBOX_LATE, 1)
+        assert found.facts["last_error"] == "no queue 'turno-x'"
+        assert kinds(look_with(away("broker"))) == ["broker_away", "outbox_late"]
+
+
+@pytest.mark.parametrize(
+    ("down", "quorum", "severity"), [(1, True, "warning"), (2, False, "failure"), (3, False, "failure")]
+)
+def test_redis_with_and_without_a_quorum(down, quorum, severity):
+    worker("a")
+    report = away("redis", values={"down": down, "servers": 3}, where=("b:6379",))
+    with overridden(redis={"urls": THREE, "locks": "on", "on_failure": "defer"}):
+        (found,) = look_with(report)
+    assert (found.kind, found.severity) == (Kind.REDIS_AWAY, severity)
+    assert (found.facts["down"], found.facts["servers"], found.facts["quorum"]) == (down, 3, quorum)
+    assert (found.facts["locks"], found.facts["on_failure"], found.facts["names"]) == (True, "defer", ("b:6379",))
+
+
+def test_a_redis_that_only_carries_the_screens_news_is_a_warning():
+    worker("a")
+    with overridden(redis={"urls": THREE[:1]}):
+        (found,) = look_with(away("redis", values={"down": 1, "servers": 1}))
+    assert (found.severity, found.facts["locks"]) == ("warning", False)
+
+
+def test_what_workers_say_of_their_parts_is_told_once_and_not_beside_what_is_seen_here():
+    for name in ("w-2", "w-1"):
+        worker(name, problems=[{"part": "processes", "error": "no memory"}, {"part": "redis", "error": "no quorum"}])
+    processes, redis = look()
+    assert (processes.kind, processes.facts["part"]) == (Kind.WORKER_TROUBLED, "processes")
+    assert (processes.facts["error"], processes.facts["seen_by"]) == ("no memory", ["w-1", "w-2"])
+    assert (redis.kind, redis.facts["error"]) == (Kind.WORKER_TROUBLED, "no quorum")
+    with overridden(redis={"urls": THREE, "locks": "on"}):
+        redis, processes = look_with(away("redis", values={"down": 2, "servers": 3}))
+    assert (redis.kind, redis.facts["seen_by"], redis.facts["said"]) == (
+        Kind.REDIS_AWAY, ["web", "w-1", "w-2"], []
+    )  # fmt: skip
+    assert processes.facts["part"] == "processes"

@@ -14,6 +14,7 @@ from jobs.queries.fleet import FIGURES
 from jobs.queries.letters import LETTERS
 from jobs.queries.rhythm import RHYTHM
 from tests.database.explain import indexes_used, plan_of, tables_scanned
+from tests.kit import emptied
 from tests.transitions.rows import Sql, ahead, execute, make_jobs
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +52,7 @@ PAUSES_MADE = "INSERT INTO turno.pauses (scope, value) SELECT 'tag', n::text FRO
 def old_house(django_db_setup, django_db_blocker):
     """Twenty thousand finished jobs, ten thousand dead letters, ten days of minutes, and a few hundred active jobs."""
     with django_db_blocker.unblock():
+        emptied.anew()
         old = Sql("now() - n * interval '1 minute'")
         make_jobs(10_000, "Succeeded", finished_at=old)
         make_jobs(10_000, "Failed", finished_at=old, type=Sql("'type.' || n % 40"))
@@ -67,7 +69,7 @@ def old_house(django_db_setup, django_db_blocker):
         )
     yield
     with django_db_blocker.unblock():
-        execute("TRUNCATE turno.jobs, turno.metrics_minute, turno.workers, turno.pauses CASCADE")
+        emptied.anew()
 
 
 MOST = {"most": 101}  # as small beside these tables as the real bound is beside those of a house that needs it

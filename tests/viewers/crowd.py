@@ -45,7 +45,7 @@ def house(url: str, folder: Path, *, jobs: int) -> Iterator[Site]:
         assert demo.poll() is None, said.read_text()
     finally:
         demo.terminate()
-        demo.wait(20)
+        demo.wait(60)
         site.close()
 
 
