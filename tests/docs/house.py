@@ -65,7 +65,7 @@ class House:
             self.web = subprocess.Popen(daphne, cwd=PROJECT, env=self.env, stdout=log, stderr=log)
         number = len(self.workers) + 1
         self.workers.append(self.fleet.start(f"worker-{number}", sections.Worker().queues, **self.env).wait_ready())
-        eventually(self._ready, "the web process is ready", 30)
+        eventually(self._ready, "the web process is ready")
 
     def _ready(self) -> bool:
         assert self.web is not None
@@ -81,7 +81,7 @@ class House:
         if self.web is None:
             return
         self.web.send_signal(signal.SIGTERM)
-        self.web.wait(20)
+        self.web.wait(60)
         self.web = None
         self.workers[-1].signal(signal.SIGTERM)
         assert self.workers[-1].wait() == 0
@@ -89,10 +89,12 @@ class House:
     def launcher(self, block: str) -> None:
         """Do what a block of `./iniciar.sh` lines does, after the launcher's own parser has understood each line."""
         for line in block.splitlines():
-            command = options.parse(line.split()[1:]).command
-            if command == "start":
+            asked = options.parse(line.split()[1:])
+            if asked.profile != "embedded":
+                continue  # a test has no Docker, and `tests/launcher` starts the cluster
+            if asked.command == "start":
                 self.start()
-            elif command == "stop":
+            elif asked.command == "stop":
                 self.stop()
 
     def shell(self, block: str) -> str:
@@ -122,7 +124,7 @@ class House:
         """End the web process; the fleet ends its workers."""
         if self.web is not None:
             self.web.kill()
-            self.web.wait(10)
+            self.web.wait(60)
 
 
 class _Typed(WorkerProcess):

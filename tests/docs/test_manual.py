@@ -11,7 +11,11 @@ from tests.docs.blocks import PROJECT, blocks, headings, links, prose, settings_
 MANUAL = PROJECT / "docs" / "manual"
 CHAPTERS = [
     (MANUAL / "en" / "promises.md", MANUAL / "pt-BR" / "promessas.md"),
+    (MANUAL / "en" / "transports.md", MANUAL / "pt-BR" / "transportes.md"),
+    (MANUAL / "en" / "installation.md", MANUAL / "pt-BR" / "instalacao.md"),
     (MANUAL / "en" / "dashboard.md", MANUAL / "pt-BR" / "painel.md"),
+    (MANUAL / "en" / "scaling.md", MANUAL / "pt-BR" / "escalar.md"),
+    (MANUAL / "en" / "troubleshooting.md", MANUAL / "pt-BR" / "solucao-de-problemas.md"),
 ]
 both = pytest.mark.parametrize("pages", CHAPTERS, ids=lambda pages: pages[0].stem)
 
@@ -45,7 +49,7 @@ def _undocumented(code):
     return tree
 
 
-@pytest.mark.parametrize("pages", CHAPTERS[:1], ids=lambda pages: pages[0].stem)  # the others name no settings
+@pytest.mark.parametrize("pages", CHAPTERS[:2], ids=lambda pages: pages[0].stem)  # the others have no table of settings
 def test_every_setting_exists_and_has_the_default_that_is_said(pages):
     said = [settings_table(page) for page in pages]
     assert said[0] == said[1]
@@ -55,3 +59,13 @@ def test_every_setting_exists_and_has_the_default_that_is_said(pages):
         model = Settings.model_fields[section].annotation
         value = getattr(model(), name)
         assert value == getattr(model(**{name: default}), name) if default else not value, key
+
+
+def test_every_setting_of_broker_and_redis_is_explained():
+    said = settings_table(MANUAL / "en" / "transports.md")
+    known = {f"{section}.{key}" for section in ("messaging", "redis") for key in _keys(section)}
+    assert known - set(said) == set()
+
+
+def _keys(section):
+    return Settings.model_fields[section].annotation.model_fields

@@ -99,7 +99,7 @@ def test_a_release_by_the_supervisors_program_that_was_never_answered_is_done_on
     trap = proxy.swallow_commit(END)
     worker.signal(signal.SIGTERM)
     assert worker.wait(40) == 0
-    assert worker.events("supervisor.released")
+    eventually(lambda: worker.events("supervisor.released"), "it says supervisor.released")
     assert trap.caught == 1
     assert attempts(id_) == [(1, "Interrupted", False)]
     assert (job(id_).state, job(id_).attempts_used) == ("Enqueued", 0)
@@ -125,7 +125,7 @@ def test_under_load_with_answers_lost_all_the_time_every_job_starts_exactly_once
         trap = proxy.swallow_commit("turno.jobs", passes=2)
         eventually(lambda trap=trap: trap.caught or not Job.objects.exclude(state="Succeeded").exists(), "one is lost")
         caught += trap.caught
-    eventually(lambda: not Job.objects.exclude(state="Succeeded").exists(), "all have succeeded", 60)
+    eventually(lambda: not Job.objects.exclude(state="Succeeded").exists(), "all have succeeded")
     assert caught > 10
     counts = Counter(parts[1] for parts in fleet.starts())
     assert (len(counts), set(counts.values())) == (300, {1})

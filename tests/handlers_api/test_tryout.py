@@ -150,4 +150,4 @@ def test_a_try_ends_with_who_asked_for_it(way, tmp_path, clean_tables):
     finally:
         asking.kill()
         asking.wait()
-    eventually(lambda: not alive(pid), "the process of the try is gone", 2)
+    eventually(lambda: not alive(pid), "the process of the try is gone")
