@@ -124,7 +124,8 @@ async def test_a_database_that_there_is_not(redis_server, caplog):
 
 
 async def test_a_part_of_a_cluster(tmp_path, caplog):
-    with running_redis(tmp_path, 1, "--cluster-enabled", "yes") as [server]:
+    bus = str(ports.free_port())  # else 10,000 above the other, where outgoing connections have theirs
+    with running_redis(tmp_path, 1, "--cluster-enabled", "yes", "--cluster-port", bus) as [server]:
         server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         await until(lambda: "cluster_state:ok" in str(server.ask("CLUSTER", "INFO")), "the cluster stands")
         async with worker([server]) as locks:
