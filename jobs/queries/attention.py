@@ -12,7 +12,7 @@ from jobs.conf import conf
 from jobs.queries.board import Board
 from jobs.queries.depths import Depth
 from jobs.queries.fleet import WorkerTrouble, broken_modules, stuck_handlers, troubles
-from jobs.queries.outbox import outbox
+from jobs.queries.outbox import Outbox, outbox
 
 EACH = 20  # of one kind; a list longer than that is no list of concerns
 QUOTED = 3  # of what workers say of one server; they mostly say the same
@@ -131,9 +131,10 @@ def attention(board: Board, depths: Sequence[Depth], probed: Sequence[Probed] = 
     told = troubles(board.workers)
     broker, redis = _down(probed, "broker"), _down(probed, "redis")
     # What this process sees itself needs no worker's words of its own.
+    figures = outbox()
     known = [*(BROKER if broker else ()), *(REDIS if redis else ())]
     return [
-        *([_broker(broker, told)] if broker else []),
+        *([_broker(broker, told, figures)] if broker else []),
         *_lost(board),
         *([_redis(redis, told)] if redis else []),
         *_unserved(depths),
@@ -141,7 +142,7 @@ def attention(board: Board, depths: Sequence[Depth], probed: Sequence[Probed] = 
         *_suspects(),
         *_modules(board),
         *_handlers(board),
-        *_outbox(away=broker is not None),
+        *_outbox(figures, away=broker is not None),
         *_troubled([trouble for trouble in told if trouble.part not in known]),
         *_causes(),
         *_paused(board, depths),
@@ -166,8 +167,7 @@ def _seen(down: Probed, told: Sequence[WorkerTrouble], parts: Container[str], qu
     return {"down_for": down.down_for, "seen_by": ["web", *names], "said": said}
 
 
-def _broker(down: Probed, told: Sequence[WorkerTrouble]) -> Concern:
-    figures = outbox()
+def _broker(down: Probed, told: Sequence[WorkerTrouble], figures: Outbox) -> Concern:
     facts = {
         "transport": conf().messaging.transport, "servers": down.where, "waiting": figures.waiting,
         "estimated": figures.at_least, "oldest_for": figures.oldest_age,
@@ -185,11 +185,8 @@ def _redis(down: Probed, told: Sequence[WorkerTrouble]) -> Concern:
     return Concern(Kind.REDIS_AWAY, "redis", facts | _seen(down, told, REDIS, quoted="claims"))
 
 
-def _outbox(*, away: bool) -> Iterator[Concern]:
+def _outbox(figures: Outbox, *, away: bool) -> Iterator[Concern]:
     """While the broker is known to be `away`, that its messages wait is no news: only what it refuses is."""
-    if not conf().messaging.broker:
-        return
-    figures = outbox()
     if figures.failing or (not away and (figures.oldest_age or 0) > LATE):
         facts = {
             "waiting": figures.waiting, "estimated": figures.at_least, "oldest_for": figures.oldest_age,

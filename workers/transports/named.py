@@ -7,6 +7,7 @@ name any more (duplicates, old messages, deleted and cancelled jobs). What it ha
 
 import asyncio
 import logging
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -30,6 +31,14 @@ LONGEST_REST = 5.0  # seconds at most without a try while there is no quorum of 
 Pair = tuple[UUID, UUID]
 
 
+def by_queue(offer: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
+    """The free slots of an offer, by the queue that they are for."""
+    places: dict[str, list[int]] = {}
+    for queue, slot in offer:
+        places.setdefault(queue, []).append(slot)
+    return places
+
+
 class Delivery(ABC):
     """A message of ours that a broker has handed to this worker. Exactly one of the methods is called, once, on the
     loop; none raises or waits, and none does anything when the broker has taken the message back meanwhile."""
@@ -51,13 +60,14 @@ class Delivery(ABC):
 
 class NamedClaims:
     """Lives on the engine's loop. `allows` says whether deliveries of a queue are of any use at the moment: while it is
-    false a transport consumes nothing of it and holds nothing; `doubted` is called when it becomes so for all of them
-    in the middle of a claim. `look`, called every poll, finds out what is paused, and that the database is back."""
+    false a transport consumes nothing of it and holds nothing; `review` is called when that may have changed: after
+    each look of `watch`, and when it becomes so for all of them in the middle of a claim. `look` finds out what is
+    paused, and that the database is back."""
 
-    def __init__(self, claims: ClaimLedger, locks: JobLocks, doubted: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, claims: ClaimLedger, locks: JobLocks, review: Callable[[], None] = lambda: None) -> None:
         self._claims = claims
         self._locks = locks
-        self._doubted = doubted
+        self._review = review
         self._looking: asyncio.Future[set[str]] | None = None
         self._loop = asyncio.get_running_loop()
         self._paused: set[str] | None = None  # unknown yet
@@ -80,6 +90,13 @@ class NamedClaims:
         if not self._resting_for:
             return []
         return [{"part": "claims", "error": _("No work is taken for now: %(why)s") % {"why": self._resting_for}}]
+
+    async def watch(self, queues: Sequence[str], poll: float) -> None:
+        """Look every `poll` seconds or so, until it is cancelled."""
+        while True:
+            await self.look(queues)
+            self._review()
+            await asyncio.sleep(poll * random.uniform(0.8, 1.2))  # noqa: S311  (spreads workers, guards nothing)
 
     async def look(self, queues: Sequence[str]) -> None:
         """Read which of the queues are paused, and so whether the database answers. Never raises."""
@@ -164,7 +181,7 @@ class NamedClaims:
                 delivery.give_back()
             groups.clear()
             self._database = False
-            self._doubted()
+            self._review()
         return await asked
 
     def _conclude(self, groups: dict[Pair, list[Delivery]], wanted: Iterable[Wanted], named: Named) -> None:

@@ -5,7 +5,6 @@ Two connections a worker: one consumes, one publishes (`outlet` says why). Each 
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from workers.transports.channel import NOT_FOUND, Gone, Incoming
 from workers.transports.intake import Intake
 from workers.transports.link import Link
 from workers.transports.messages import CONTENT_TYPE, DeadLetter, Dispatch, error_queue
-from workers.transports.named import Delivery, NamedClaims
+from workers.transports.named import Delivery, NamedClaims, by_queue
 from workers.transports.outlet import Letter, Outlet
 from workers.transports.topology import Topology
 
@@ -81,7 +80,7 @@ class RabbitTransport(Broker):
             )
         self._link.start()
         self._outlet.link.start()
-        self._looking = asyncio.create_task(self._look(), name="pauses")
+        self._looking = asyncio.create_task(self._named.watch(list(queues), self._poll), name="pauses")
 
     async def _serve(self, connection: Connection) -> None:
         letters = self._declare_letters(connection)  # whatever becomes of it, work comes
@@ -95,21 +94,12 @@ class RabbitTransport(Broker):
     def _allowed(self, queue: str) -> bool:
         return not self._stopped and self._named.allows(queue)
 
-    async def _look(self) -> None:
-        """Every poll: what is paused, whether the database and the locks are back."""
-        while True:
-            await self._named.look(list(self._intakes))
-            self._review()
-            await asyncio.sleep(self._poll * random.uniform(0.8, 1.2))  # noqa: S311  (spreads workers, guards nothing)
-
     def _review(self) -> None:
         for intake in self._intakes.values():
             intake.review()
 
     async def take(self, offer: Sequence[tuple[str, int]]) -> list[Held]:
-        places: dict[str, list[int]] = {}
-        for queue, slot in offer:
-            places.setdefault(queue, []).append(slot)
+        places = by_queue(offer)
         seated: list[tuple[Delivery, int]] = []
         for queue, slots in places.items():
             seated += zip(self._intakes[queue].take(len(slots)), slots, strict=False)

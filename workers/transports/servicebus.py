@@ -7,7 +7,6 @@ for. What it sets aside by itself (delivered too often, too old) `sweep` brings 
 
 import asyncio
 import logging
-import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from workers.transports.busfeed import Feed
 from workers.transports.buslooker import Looker
 from workers.transports.busterms import NoQueue, Refused
 from workers.transports.messages import DeadLetter, Dispatch, error_queue
-from workers.transports.named import Delivery, NamedClaims
+from workers.transports.named import Delivery, NamedClaims, by_queue
 
 log = logging.getLogger(__name__)
 WITHOUT = 600.0  # seconds for which a queue to which nothing could be sent is told of, and one for errors is not tried
@@ -102,16 +101,14 @@ class ServiceBusTransport(Broker):
             for queue, slots in queues.items()
         }
         self._tasks = [
-            asyncio.create_task(self._watch(), name="pauses"),
+            asyncio.create_task(self._named.watch(list(queues), self._poll), name="pauses"),
             asyncio.create_task(self._reach(), name="reach"),
         ]
 
     # Work that comes
 
     async def take(self, offer: Sequence[tuple[str, int]]) -> list[Held]:
-        slots: dict[str, list[int]] = {}
-        for queue, number in offer:
-            slots.setdefault(queue, []).append(number)
+        slots = by_queue(offer)
         seated: list[tuple[Delivery, int]] = []
         for queue, numbers in slots.items():
             if queue in self._feeds:
@@ -139,13 +136,6 @@ class ServiceBusTransport(Broker):
     def _apply(self) -> None:
         for queue, feed in self._feeds.items():
             feed.allow(not self._stopped and self._named.allows(queue))
-
-    async def _watch(self) -> None:
-        """Which queues are paused, whether the database is back, and whether the service is."""
-        while True:
-            await self._named.look(list(self._feeds))
-            self._apply()
-            await asyncio.sleep(self._poll * random.uniform(0.8, 1.2))  # noqa: S311  (spreads workers, guards nothing)
 
     async def _reach(self) -> None:
         """While the service is away: try to connect, since maybe nothing else does, all slots being taken."""
