@@ -25,7 +25,12 @@ debian_root() {
 # install_packages NAME…: from the system's packages, quietly; RUNLEVEL keeps them from starting servers nobody asked for.
 # Where the system does not know one of them, the others are installed all the same.
 install_packages() {
-    local package
+    local package strange=()
+    if [ -d /run/systemd/system ]; then
+        for package in "$@"; do
+            systemctl cat "$package.service" >/dev/null 2>&1 || strange+=("$package.service")
+        done
+    fi
     say "Instalando pacotes do sistema: $*" "Installing system packages: $*"
     apt-get update -qq >/dev/null 2>&1 || true
     if ! apt_install "$@"; then
@@ -33,6 +38,10 @@ install_packages() {
             apt_install "$package" || say "Não foi possível instalar: $package" "Could not install: $package"
         done
     fi
+    # systemd starts what a package brings whatever the run level. One that was there before is somebody's.
+    for package in ${strange[@]+"${strange[@]}"}; do
+        systemctl disable --quiet --now "$package" >/dev/null 2>&1 || true
+    done
 }
 
 apt_install() {
@@ -56,6 +65,7 @@ prepare() {
     if [ "$mode" != unit ]; then
         need_browser
         need redis-server redis-server
+        need pgbouncer pgbouncer /usr/sbin/pgbouncer
         # The directory of the package's programs is not on everybody's PATH.
         [ -n "${TURNO_TEST_RABBITMQ:-}" ] || need rabbitmq-server rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server
         need build-essential cc

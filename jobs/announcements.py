@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db import connections
 
+from jobs.conf import conf
+
 WORK = "turno_work"  # payload: a queue that has a job to claim
 CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}
 OUTBOX = "turno_outbox"  # payload empty: a message waits for the broker
@@ -15,9 +17,14 @@ SCREENS = "turno_screens"  # payload: a `jobs.nudge.Nudge` as JSON
 
 
 def connection_parameters() -> dict[str, Any]:
-    """How to reach the database directly (never through PgBouncer), for psycopg."""
+    """How to reach the database directly (through a PgBouncer only where there is no other way), for psycopg."""
     wrapper = connections["direct"]
     parameters = dict(wrapper.get_connection_params())
-    for django_only in ("cursor_factory", "context", "server_side_binding", "prepare_threshold"):
+    for django_only in ("cursor_factory", "context", "server_side_binding"):
         parameters.pop(django_only, None)
-    return parameters
+    return parameters | {"prepare_threshold": None}  # little is said there, and nothing may be prepared in a pooler
+
+
+def can_listen() -> bool:
+    """Whether LISTEN is any use: not where every way goes through a PgBouncer, which lends sessions."""
+    return conf().database.can_listen

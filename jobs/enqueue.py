@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from jobs.batch import Batch
 from jobs.bounds import KEY_LENGTH, LARGEST_BATCH
 from jobs.errors import Conflict, Invalid
+from jobs.reconnect import replace_broken
 from jobs.requests import JobRequest, check_text
 from jobs.requests import request_hash as hash_of
 from jobs.transitions.insert import Enqueued, NewJob, insert
@@ -45,7 +46,8 @@ def enqueue(
 
     `owner` and `route` bind the idempotency key; `request_hash` replaces the hash of this request. A repeat of a key
     answers with the first job (`replayed`), a second job of a unique key with the active one (`duplicate`). The key is
-    kept as long as its job, so a repeat of a request that was itself answered by a duplicate is a new request.
+    kept as long as its job, so a repeat of a request that was itself answered by a duplicate is a new request. A
+    connection that was closed while the caller rested is replaced, outside of a transaction of the caller's.
 
     Raises Invalid with `errors` by field, UnknownType, PayloadTooLarge, IdempotencyMismatch, Conflict (a rival with the
     same key is not done; `extra["retry_after"]`). The caller's transaction stays usable after each of them.
@@ -101,6 +103,7 @@ def enqueue_many(
     if idempotency_key is None:
         return insert(batch.rows({}), using=using)
     rows = batch.rows(dict.fromkeys(range(len(given)), request_hash or hash_of(given)))
+    replace_broken(using)
     with transaction.atomic(using=using):
         placed = insert(rows, using=using)
         if any(answer.replayed for answer in placed):

@@ -1,11 +1,13 @@
-"""Pooled connections that the server has closed meanwhile are replaced before a request uses one.
+"""Connections that the server has closed meanwhile are replaced before somebody uses them.
 
-The pool's own check costs a round trip a request, and after a restart of the server, when all its connections are
-dead, its backoff takes longer than anybody waits. Here a request looks, without a round trip, whether the server has
-said anything on its idle connection; only then is it tried, and the whole pool with it.
+A pool's own check costs a round trip a request, and after a restart of the server, when all its connections are dead,
+its backoff takes longer than anybody waits; and what Django checks it checks between requests, which a long-lived
+script has none of. Here somebody looks, without a round trip, whether the server has said anything on its idle
+connection; only then is it tried, and the whole pool with it.
 """
 
 import select
+from typing import Any
 
 from django.db import connections
 
@@ -19,22 +21,35 @@ def _spoken_to(socket: int) -> bool:
     return bool(poll.poll(0))
 
 
-def replace_broken(using: str = "default") -> None:
-    """Call before the first statement of a request. Without a pool, or within a transaction, it does nothing.
+def _answers(raw: Any) -> bool:
+    """Whether the driver's connection can be used; one to which nobody spoke is believed."""
+    if raw.closed:
+        return False
+    if not _spoken_to(raw.fileno()):
+        return True
+    try:
+        raw.execute("")
+    except raw.Error:
+        return False
+    return True
 
-    Raises OperationalError when no connection can be had.
+
+def replace_broken(using: str = "default") -> None:
+    """Call before the first statement of a request, or of a transaction; within a transaction it does nothing.
+
+    Raises OperationalError when a pool has no connection that can be used.
     """
     connection = connections[using]
-    if connection.pool is None or connection.in_atomic_block:
+    if connection.in_atomic_block:
+        return
+    if connection.pool is None:
+        # Whoever has switched autocommit off is in a transaction too, and must hear of its end.
+        if connection.connection is not None and connection.autocommit and not _answers(connection.connection):
+            connection.close()
         return
     for _ in range(TRIES):
         connection.ensure_connection()
-        raw = connection.connection
-        if not raw.closed and not _spoken_to(raw.fileno()):
+        if _answers(connection.connection):
             return
-        try:
-            raw.execute("")
-            return
-        except connection.Database.Error:
-            connection.close()
-            connection.pool.check()
+        connection.close()
+        connection.pool.check()

@@ -30,7 +30,7 @@ ports.PRIVATE_RANGE = ports.PRIVATE_RANGE[int(os.environ.get("PYTEST_XDIST_WORKE
 LONG = ("crash", "launcher", "launcher_slow")
 TESTS = Path(__file__).parent
 BROWSER = TESTS / "browser"
-PROFILES = ("crash", "laws")
+PROFILES = ("bouncer", "crash", "laws")
 # Marked `slow` as a whole, besides what says so itself: many small tests that take seconds together. What stays is what
 # `./testar.sh unit` runs in under a minute.
 SLOW = (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from jobs.announcements import CONTROL, DUE, OUTBOX, WORK, connection_parameters
+from jobs.announcements import CONTROL, DUE, OUTBOX, WORK, can_listen, connection_parameters
 from jobs.text import first_line
 from workers.connections import Backoff
 
@@ -40,7 +40,10 @@ class Listener:
         self.connected = False
 
     async def run(self) -> None:
-        """Listen until cancelled, reconnecting with backoff and jitter."""
+        """Listen until cancelled, reconnecting with backoff and jitter. Where that is no use only polls are left."""
+        if not can_listen():
+            self._on_connect()
+            await asyncio.Event().wait()
         while True:
             try:
                 await self._listen()

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import Error, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from jobs import pooler
 from jobs.presence import Presence
 from jobs.registry import catalogue
 from jobs.text import first_line
@@ -17,6 +18,10 @@ from workers.connections import ENGINE, Backoff, drop_connection
 
 log = logging.getLogger(__name__)
 LOOK = 0.2  # seconds between two looks whether to go on waiting
+UNNAMED_POOLER = (
+    "a PgBouncer stands before the database and the configuration does not say so:"
+    " name a connection past it in database.direct_url, or set database.pooler where there is none"
+)
 
 
 def introduction(name: str | None, queues: Mapping[str, int], worker_id: UUID) -> Presence:
@@ -55,9 +60,13 @@ def wait_for_database(reconnect_max: float, stop: Callable[[], bool] = lambda: F
 
 def _problem() -> str | None:
     try:
+        if not pooler.is_named() and pooler.stands_before(connections[ENGINE]):
+            return UNNAMED_POOLER
         executor = MigrationExecutor(connections[ENGINE])
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes("jobs"))
     except Error as error:
+        if pooler.refused_by_one(error):
+            return UNNAMED_POOLER
         return f"the database does not answer: {first_line(error)}"
     finally:
         drop_connection()

@@ -14,7 +14,7 @@ from uuid import uuid4
 import psycopg
 from channels.layers import get_channel_layer
 
-from jobs.announcements import CONTROL, DUE, SCREENS, WORK, connection_parameters
+from jobs.announcements import CONTROL, DUE, SCREENS, WORK, can_listen, connection_parameters
 from jobs.backoff import Backoff
 from jobs.carriers import GROUP, LAYER
 from jobs.nudge import Nudge
@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 LONGEST_PAUSE = 10.0
 NAME = "turno-screens"  # by which an administrator knows the connection in pg_stat_activity
 QUIET = 5.0  # seconds without a notification after which the database is asked whether it lives
+POLL = 1.0  # the same where nobody can listen: then everything may have changed
 ANSWER = 5.0  # seconds that it has to answer
 ECHO = "screens.echo"
 ECHO_EVERY = 5.0  # seconds between two looks whether the layer still brings what is sent over it
@@ -46,24 +47,31 @@ def nudge_of(channel: str, payload: str) -> Nudge | None:
 
 
 async def listen(heard: Heard, hearing: Callable[[bool], None]) -> None:
-    """LISTEN until cancelled, reconnecting with backoff and jitter; `hearing` is told when it begins and ends."""
+    """LISTEN until cancelled, reconnecting with backoff and jitter; `hearing` is told when it begins and ends.
+
+    Where that is no use (`can_listen`) everything may have changed each second.
+    """
+    deaf = not can_listen()
+    channels = () if deaf else (WORK, CONTROL, DUE, SCREENS)
     backoff = Backoff(LONGEST_PAUSE)
     known = True
     while True:
         try:
             parameters = connection_parameters() | {"application_name": NAME}
             async with await psycopg.AsyncConnection.connect(autocommit=True, **parameters) as connection:
-                for channel in (WORK, CONTROL, DUE, SCREENS):
+                for channel in channels:
                     await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
                 backoff.reset()
                 known = True
                 hearing(True)
                 while True:
-                    async for notification in connection.notifies(timeout=QUIET):
+                    async for notification in connection.notifies(timeout=POLL if deaf else QUIET):
                         nudge = nudge_of(notification.channel, notification.payload)
                         if nudge is not None:
                             heard(nudge)
                     await _lives(connection)
+                    if deaf:
+                        heard(Nudge.everything())
         except (psycopg.Error, OSError) as error:
             if known:
                 log.warning("screens.listen_lost", extra={"error": first_line(error)})
@@ -78,8 +86,7 @@ async def _lives(connection: psycopg.AsyncConnection) -> None:
 
     Raises psycopg.Error. By hand and not by a timeout: psycopg would wait for the answer to its cancel.
     """
-    again = psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(SCREENS))  # which changes nothing
-    asked = asyncio.ensure_future(connection.execute(again))
+    asked = asyncio.ensure_future(connection.execute("SELECT"))
     asked.add_done_callback(lambda task: None if task.cancelled() else task.exception())  # maybe nobody awaits it
     try:
         await asyncio.wait({asked}, timeout=ANSWER)

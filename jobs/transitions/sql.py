@@ -13,6 +13,7 @@ from django.db import DataError, IntegrityError, OperationalError, connections, 
 from django.db.backends.utils import CursorWrapper
 
 from jobs import announcements
+from jobs.reconnect import replace_broken
 
 CONFLICTS = frozenset({"40P01", "40001"})
 # Classes of errors that the values themselves cause: data, constraints, and a limit that a value exceeds (its nesting,
@@ -44,12 +45,14 @@ def refused(error: BaseException) -> bool:
 def in_transaction[T](using: str, work: Callable[[CursorWrapper], T]) -> T:
     """Run `work` in one transaction of the alias `using`; joins the caller's when there is one.
 
-    Raises what `work` raises. Deadlocks and serialization errors repeat it up to TRIES times, with jitter.
+    A connection that was closed while it was idle is replaced first, so that a process that rested goes on. Raises what
+    `work` raises. Deadlocks and serialization errors repeat it up to TRIES times, with jitter.
     """
     connection = connections[using]
     joined = connection.in_atomic_block
     for attempt in range(1, TRIES + 1):
         try:
+            replace_broken(using)
             with transaction.atomic(using=using), connection.cursor() as cursor:
                 return work(cursor)
         except OperationalError as error:

@@ -90,6 +90,8 @@ def test_behind_a_bouncer_only_the_direct_connection_sets_anything_of_the_sessio
     for name in ("default", "engine"):
         assert aliases[name]["DISABLE_SERVER_SIDE_CURSORS"] is True
         assert "options" not in aliases[name]["OPTIONS"]
+        assert aliases[name]["OPTIONS"]["each_transaction"] == (30_000, 15_000)
+    assert "each_transaction" not in aliases["direct"]["OPTIONS"]
 
 
 def test_only_the_web_process_pools_and_only_its_own_alias():

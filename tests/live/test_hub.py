@@ -11,9 +11,10 @@ from dashboard.live import hub as hub_module
 from dashboard.live import sockets
 from jobs import events
 from jobs.announcements import CONTROL, DUE, SCREENS, WORK
+from jobs.conf import overridden
 from jobs.enqueue import enqueue
 from jobs.ids import new_id
-from jobs.nudge import Nudge
+from jobs.nudge import TOPICS, Nudge
 from tests.kit.proxy import Proxy
 from tests.kit.redis_server import over_redis
 from tests.live.conftest import a_client, nudge, tell
@@ -26,6 +27,16 @@ LISTENERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'turno-screens'
 """
+
+
+def listening():
+    """What is said last on a connection of screens, where that is LISTEN."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT query FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'turno-screens' AND query ILIKE 'LISTEN%'"
+        )
+        return cursor.fetchall()
 
 
 @sync_to_async
@@ -48,6 +59,16 @@ async def test_a_nudge_reaches_the_page_with_its_ids(quiet_hub):
 
         message = await client.until(lambda message: message.get("jobs"))
         assert (message["topics"], message["jobs"], message["workers"]) == (["jobs"], [job], [])
+
+
+async def test_where_nobody_can_listen_everything_may_have_changed_each_second(quiet_hub):
+    with overridden(database={"pooler": True}):
+        async with a_client() as client:
+            await client.ready()
+            for _ in range(3):
+                message = await client.until(lambda message: "topics" in message)
+                assert sorted(message["topics"]) == sorted(TOPICS)
+            assert await sync_to_async(listening)() == []
 
 
 async def test_enqueuing_needs_no_word_of_its_own(quiet_hub):

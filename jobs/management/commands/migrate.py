@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import DataError, NotSupportedError, OperationalError, ProgrammingError
 from psycopg import errors
 
+from jobs import pooler
 from jobs.durations import parse_duration
 from jobs.management.first_user import MADE, make_first_user
 from jobs.speech import _
@@ -66,6 +67,9 @@ class Command(migrate.Command):
         connection = connections[options["database"]]
         self._connect(connection, options["wait"])
         reads_only = options["plan"] or options["check_unapplied"]
+        if not reads_only and _is_lent(connection):
+            message = _("A PgBouncer stands before the database: name a connection past it in database.direct_url.")
+            raise CommandError(message)
         settings = {**SESSION, "lock_timeout": f"{options['lock_timeout'] * 1000:.0f}"}
         with _explained(connection), self._lock(connection, held=not reads_only), _session(connection, settings):
             done = super().execute(*args, **options)
@@ -115,6 +119,12 @@ class Command(migrate.Command):
         if self.verbosity:
             self.stdout.write(text)
             self.stdout.flush()
+
+
+def _is_lent(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a lock or a setting of this session would stay with whoever gets it next. A pooler that somebody named as
+    the direct way is believed to keep sessions apart, unless it just showed that it does not."""
+    return pooler.stands_before(connection) and (not pooler.is_named() or pooler.lends_sessions(connection))
 
 
 def waiting() -> str:

@@ -1,0 +1,1 @@
+"""The whole of Turno behind a PgBouncer in transaction mode."""
