@@ -75,7 +75,8 @@ WITH given AS (
 ), inserted AS (
     INSERT INTO turno.jobs (
         id, type, queue, payload, priority, max_attempts, timeout, at_most_once, unique_key, idempotency_key, route,
-        request_hash, owner, origin, tags, state, dispatch_id, enqueued_at, run_at, not_before, waiting_for
+        request_hash, owner, origin, tags, state, dispatch_id, enqueued_at, run_at, not_before, waiting_for,
+        created_at
     )
     SELECT id, type, queue, payload, priority, max_attempts, timeout, at_most_once, unique_key, idempotency_key,
         route, request_hash, owner, origin, tags,
@@ -83,7 +84,8 @@ WITH given AS (
         CASE WHEN due IS NULL THEN gen_random_uuid() END,
         CASE WHEN due IS NULL THEN statement_timestamp() END,
         due, due,
-        CASE WHEN due IS NOT NULL THEN 'due' END
+        CASE WHEN due IS NOT NULL THEN 'due' END,
+        statement_timestamp()
     FROM new ORDER BY unique_key COLLATE "C", id
     ON CONFLICT DO NOTHING
     RETURNING id, state, dispatch_id, queue, priority, owner

@@ -1,39 +1,24 @@
-"""The public door of handlers' tests: run a handler inline, without services, and look at what it did.
+"""One handler, run once and to its end with a context that keeps what it says: no worker, no database."""
 
-```python
-from turno.testing import run_job
-
-def test_an_invoice_is_rendered():
-    run = run_job(render, {"number": 7})
-    assert run.result == {"number": 7}
-    assert run.files["invoice.txt"] == b"Invoice 7"
-    assert run.stages == ["Rendering"]
-```
-
-The payload is validated as it is when it is enqueued and the result is stored as JSON, as in a worker; what the
-handler raises reaches the test as it is. Several attempts are several runs, `FakeContext(attempt=2)`.
-"""
-
-import asyncio
 import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from asgiref.sync import async_to_sync, sync_to_async
+
 from jobs.cancellation import CancelFlag
 from jobs.context import JobContext, LogLevel
 from jobs.errors import JobError, Snooze
 from jobs.ids import new_id
-from jobs.jobtypes import JobType
-from jobs.registry import Catalogue, catalogue, type_of
-
-__all__ = ["FakeContext", "Run", "arun_job", "run_job", "temporary_types"]
+from jobs.registry import Catalogue, catalogue
+from turno.testing.handed import Handler, declared_type, files_below, payload_of, refuse_in_loop
 
 
 class FakeContext(JobContext):
@@ -76,10 +61,7 @@ class FakeContext(JobContext):
     @property
     def files(self) -> dict[str, bytes]:
         """The content of each file below the folder, by relative path with "/"."""
-        if self._folder is None:
-            return {}
-        found = sorted(path for path in self._folder.rglob("*") if path.is_file())
-        return {path.relative_to(self._folder).as_posix(): path.read_bytes() for path in found}
+        return files_below(self._folder)
 
     def _publish_progress(self, percent: int, stage: str) -> None:
         self.progresses.append((percent, stage))
@@ -128,42 +110,50 @@ class Run:
         return self.ctx.files
 
 
-def _declared(handler: Callable[..., Any] | JobType | str) -> JobType:
-    if isinstance(handler, JobType):
-        return handler
-    found = catalogue.require(handler) if isinstance(handler, str) else type_of(handler)
-    if found is None:
-        raise TypeError(f"{handler!r} is no handler; expected what @job_type decorates, a JobType or a type's name")
-    return found
-
-
-async def arun_job(
-    handler: Callable[..., Any] | JobType | str, payload: Any = None, *, ctx: FakeContext | None = None
-) -> Run:
-    """Run a handler inside an async test; a plain one runs in a thread. See `run_job`."""
-    declared = _declared(handler)
+async def arun_job(handler: Handler, payload: Any = None, *, ctx: FakeContext | None = None) -> Run:
+    """Run a handler inside an async test; a plain one runs where Django's database calls run. See `run_job`."""
+    declared = declared_type(handler)
     context = ctx or FakeContext(declared.name)
-    value = declared.parse({} if payload is None else payload)
+    value = payload_of(declared, payload)
     try:
         if declared.is_async:
             returned = await declared.call(context, value)
         else:
-            returned = await asyncio.to_thread(declared.call, context, value)
+            returned = await sync_to_async(declared.call)(context, value)
     except Snooze as snooze:
         returned = snooze
+    return _run(context, returned)
+
+
+def run_job(handler: Handler, payload: Any = None, *, ctx: FakeContext | None = None) -> Run:
+    """Run a handler, given as it is, by its JobType or by its type's name, once and to its end.
+
+    The payload is checked as when it is enqueued, and payload and result go through JSON, as in a worker. Plain
+    handlers run in this thread, and database calls of async ones too: inside the test's own transaction, where it has
+    one. Several attempts are several runs, `FakeContext(attempt=2)`.
+
+    Raises what the handler raises, Invalid when the payload does not fit (PayloadTooLarge when it is), ResultError when
+    the result can't be stored, UnknownType for a name that nothing is registered under. Inside an event loop use
+    `await arun_job(...)`.
+    """
+    refuse_in_loop("run_job()", "await arun_job(...)")
+    declared = declared_type(handler)
+    if declared.is_async:
+        return async_to_sync(arun_job)(declared, payload, ctx=ctx)
+    context = ctx or FakeContext(declared.name)
+    value = payload_of(declared, payload)
+    try:
+        returned = declared.call(context, value)
+    except Snooze as snooze:
+        returned = snooze
+    return _run(context, returned)
+
+
+def _run(context: FakeContext, returned: Any) -> Run:
     if isinstance(returned, Snooze):
         return Run(context, None, returned)
     result = context.final_result(returned)
     return Run(context, None if result is None else json.loads(result))
-
-
-def run_job(handler: Callable[..., Any] | JobType | str, payload: Any = None, *, ctx: FakeContext | None = None) -> Run:
-    """Run a handler, given as it is, by its JobType or by its type's name, once and to its end.
-
-    Raises what the handler raises, Invalid when the payload does not fit, ResultError when the result can't be stored,
-    UnknownType for a name that nothing is registered under. Inside an event loop use `await arun_job(...)`.
-    """
-    return asyncio.run(arun_job(handler, payload, ctx=ctx))
 
 
 @contextmanager
