@@ -65,6 +65,7 @@ class Reason(StrEnum):
     CLAIMED = "claimed"
     PARKED = "parked"
     LOCK_BUSY = "lock_busy"
+    NOT_ALONE = "not_alone"
     SUCCEEDED = "succeeded"
     RETRY = "retry"
     SNOOZED = "snoozed"

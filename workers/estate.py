@@ -54,18 +54,20 @@ def _wind_up(worker_id: UUID, policy_of: PolicyOf | None, settled: bool) -> tupl
 
 def _lost(worker_id: UUID, policy_of: PolicyOf) -> list[Finished]:
     settings = conf()
-    limit, jobs = settings.recovery.batch_size, list[Finished]()
+    limit, jobs, refused = settings.recovery.batch_size, list[Finished](), set[UUID]()
     while True:
+        before = len(refused)
         found = transitions.take_back(
             worker_id,
             policy_of=policy_of,
             lost_limit=settings.resilience.lost_limit,
             rng=_rng,
             limit=limit,
+            refused=refused,
             using=ENGINE,
         )
         jobs += found
-        if len(found) < limit:
+        if len(found) + len(refused) - before < limit:
             return jobs
 
 

@@ -59,8 +59,9 @@ class Held:
             self.interrupt = why
             self.asked_at = self.asked_at or boottime()
         self.flag.set(_error(why, limit))
-        if self.stop is not None:
-            self.stop(why)
+        stop = self.stop  # read once: the engine may give it another way to stop at this moment
+        if stop is not None:
+            stop(why)
         return True
 
     def expire(self) -> None:

@@ -13,12 +13,14 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 from django.db.backends.utils import CursorWrapper
+from django.utils.translation import gettext as _
 
 from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
 from jobs.retry import Again, Retry, RetryPolicy, after_loss
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 from jobs.transitions.finish import Finished, finish
+from jobs.transitions.settle import returned
 from jobs.transitions.sql import fetch, refused
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,10 @@ class Losable(Protocol):
 
 
 class LostRow(NamedTuple):
-    """A Processing job without its owner, as LOST selects it; `worker` is the name that people know."""
+    """A Processing job without its owner, as LOST selects it; `worker` is the name that people know.
+
+    `begun` False: its worker had said that it waits for its turn there (`begin`).
+    """
 
     id: UUID
     dispatch_id: UUID
@@ -56,11 +61,13 @@ class LostRow(NamedTuple):
     lost_count: int
     at_most_once: bool
     worker: str
+    host: str
+    begun: bool
 
 
 LOST = """
 SELECT id, dispatch_id, worker_id, type, attempts_used, max_attempts, lost_count, at_most_once,
-       COALESCE(worker_label->>'name', worker_id::text)
+       COALESCE(worker_label->>'name', worker_id::text), COALESCE(worker_label->>'host', ''), started_at IS NOT NULL
 FROM turno.jobs
 """
 
@@ -69,6 +76,7 @@ def lost_ending(
     lost: Losable,
     *,
     text: str,
+    host: str = "",
     policy: RetryPolicy,
     lost_limit: int,
     rng: Random,
@@ -80,10 +88,10 @@ def lost_ending(
     """How an execution ends whose process was lost: WorkerLost, charged, counted as a loss.
 
     `lost` says how often the job was tried and lost before; its own `max_attempts` wins over the policy's. `text` is
-    the error for people. The first loss returns the job to its queue (with the reason `at_once`), later ones wait,
-    and at whichever limit comes first it ends Failed; a job that may run at most once always does. `exit_code`,
-    `signal` and `peak_memory` (bytes) are those of a child process. The worker adds its `duration`: by that an owner's
-    own end is told from one that recovery wrote.
+    the error for people, to which `host` and the peak of memory are added. The first loss returns the job to its queue
+    (with the reason `at_once`), later ones wait, and at whichever limit comes first it ends Failed; a job that may run
+    at most once always does. `exit_code`, `signal` and `peak_memory` (bytes) are those of a child process. The worker
+    adds its `duration`: by that an owner's own end is told from one that recovery wrote.
     """
     allowed = replace(policy, max_attempts=lost.max_attempts)
     used = lost.attempts_used + 1
@@ -97,6 +105,7 @@ def lost_ending(
         to, reason, delay = State.SCHEDULED, Reason.WORKER_LOST, decision.delay
     elif used >= lost.max_attempts:
         reason = Reason.ATTEMPTS_USED_UP
+    cause = fingerprint(lost.type, "WorkerLost", "", _death(exit_code, signal))
     return Ending(
         lost.id,
         lost.dispatch_id,
@@ -105,13 +114,23 @@ def lost_ending(
         reason=reason,
         delay=delay,
         waiting_for=Waiting.RETRY if to is State.SCHEDULED else None,
-        error=ErrorInfo("WorkerLost", text, "", fingerprint(lost.type, "WorkerLost", "", _death(exit_code, signal))),
+        error=ErrorInfo("WorkerLost", _told(text, host, peak_memory), "", cause),
         failure_kind=FailureKind.WORKER_LOST if to is State.FAILED else None,
         lost=True,
         exit_code=exit_code,
         signal=signal,
         peak_memory=peak_memory,
     )
+
+
+def _told(text: str, host: str, peak_memory: int | None) -> str:
+    """The error with what is known besides, a sentence each: where it ran, how much memory it took."""
+    told = [text]
+    if host:
+        told.append(_("It ran on the host %(host)s.") % {"host": host})
+    if peak_memory:
+        told.append(_("It used at most %(size).1f MiB of memory.") % {"size": peak_memory / 2**20})
+    return " ".join(told)
 
 
 def _death(exit_code: int | None, signal: int | None) -> str:
@@ -126,14 +145,23 @@ def end_lost(
     select: str,
     params: dict[str, Any],
     ending_of: Callable[[LostRow], Ending],
+    *,
+    refused: set[UUID],
     using: str,
 ) -> list[Finished]:
-    """Lock what `select` (LOST and its condition) finds, and write the ends; inside the caller's transaction."""
-    rows = [LostRow(*row) for row in fetch(cursor, select, params)]
-    return _ended(cursor, [(row.worker_id, ending_of(row)) for row in rows], using)
+    """Lock what `select` (LOST and its condition, `refused` left out) finds, and write the ends; inside the caller's
+    transaction. What the database refuses stays as it is, and its id goes into `refused`."""
+    rows = [LostRow(*row) for row in fetch(cursor, select, params | {"refused": list(refused)})]
+    endings = [(row.worker_id, ending_of(row) if row.begun else _not_begun(row)) for row in rows]
+    return _ended(cursor, endings, refused, using)
 
 
-def _ended(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], using: str) -> list[Finished]:
+def _not_begun(row: LostRow) -> Ending:
+    """It waited for its turn in its worker: whatever ended that was not its doing, and it is not charged."""
+    return returned(row.id, row.dispatch_id, type_name=row.type, at_most_once=False)
+
+
+def _ended(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], bad: set[UUID], using: str) -> list[Finished]:
     """Write the ends of rows that are locked here. One that the database refuses must not hide the others: it stays."""
     if not endings:
         return []
@@ -145,6 +173,8 @@ def _ended(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], using:
             raise
         if len(endings) > 1:
             middle = len(endings) // 2
-            return _ended(cursor, endings[:middle], using) + _ended(cursor, endings[middle:], using)
+            halves = endings[:middle], endings[middle:]
+            return [done for half in halves for done in _ended(cursor, half, bad, using)]
         log.error("loss_not_stored", extra={"job": str(endings[0][1].id), "error": str(error)[:300]})
+        bad.add(endings[0][1].id)
         return []

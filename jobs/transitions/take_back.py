@@ -14,13 +14,17 @@ from jobs.outcomes import Ending
 from jobs.states import Reason
 from jobs.transitions.finish import Finished
 from jobs.transitions.losses import LOST, LostRow, PolicyOf, end_lost, lost_ending
+from jobs.transitions.probes import probed
 from jobs.transitions.sql import in_transaction
 
+LEFT_BY = "j.worker_id = %(worker_id)s::uuid"
+LOCK_PROBED = probed(LEFT_BY)
 # The dead worker's last transaction may still be at its COMMIT in the database: its rows are skipped, and looked at
-# again by the next call.
+# again by the next call. For those whose end the database refused see EXPIRED.
 TAKE_BACK = f"""
-{LOST}
-WHERE worker_id = %(worker_id)s::uuid AND state = 'Processing'
+{LOST} AS j
+WHERE {LEFT_BY} AND state = 'Processing'
+  AND NOT id = ANY(%(refused)s::uuid[])
 ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
 """
 
@@ -32,20 +36,26 @@ def take_back(
     lost_limit: int,
     rng: Random,
     limit: int,
+    refused: set[UUID] | None = None,
     using: str = "default",
 ) -> list[Finished]:
     """End what a dead worker left Processing, by the rule of a loss: WorkerLost, at most `limit` a call.
 
     What returns to its queue at once does so with the reason `taken_back`. Only after the worker and everything that
-    it started is proven dead. Call again at once while the answer is as long as `limit`.
+    it started is proven dead. `refused`, and when to call again: as for `expire`.
     """
 
     def ending(row: LostRow) -> Ending:
         text = _("The worker %(worker)s died while the job ran.") % {"worker": row.worker}
         policy = policy_of(row.type)
-        return lost_ending(row, text=text, policy=policy, lost_limit=lost_limit, rng=rng, at_once=Reason.TAKEN_BACK)
+        again = Reason.TAKEN_BACK
+        return lost_ending(row, text=text, host=row.host, policy=policy, lost_limit=lost_limit, rng=rng, at_once=again)
+
+    bad = set[UUID]() if refused is None else refused
 
     def work(cursor: CursorWrapper) -> list[Finished]:
-        return end_lost(cursor, TAKE_BACK, {"worker_id": worker_id, "limit": limit}, ending, using)
+        params = {"worker_id": worker_id, "limit": limit}
+        cursor.execute(LOCK_PROBED, params)
+        return end_lost(cursor, TAKE_BACK, params, ending, refused=bad, using=using)
 
     return in_transaction(using, work)

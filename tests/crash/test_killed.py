@@ -51,23 +51,6 @@ def test_a_job_comes_back_although_its_workers_row_is_gone(fleet):
     assert ("Processing", "Enqueued", "worker_lost") in steps(id_)
 
 
-def test_a_job_that_kills_its_worker_three_times_ends_failed(fleet):
-    """Its supervisor starts the worker again and again, each one takes back what the last one left."""
-    worker = fleet.start("a", TURNO_WORKER__LEASE_DURATION="60s").wait_ready()
-    id_ = enqueue("probe.async", {"key": "poison", "hold": 60}).id
-    for time in (1, 2, 3):
-        started(fleet, "poison", times=time)
-        worker.wait_ready(time).kill_worker()
-    dead = wait_state(id_, "Failed", 40)
-    assert (dead.failure_kind, dead.lost_count) == ("worker_lost", 3)
-    losses = [step for step in steps(id_) if step[0] == "Processing"]
-    assert losses == [
-        ("Processing", "Enqueued", "taken_back"),
-        ("Processing", "Scheduled", "worker_lost"),
-        ("Processing", "Failed", "lost_too_often"),
-    ]
-
-
 @pytest.mark.both
 def test_two_thousand_jobs_on_four_processes_are_each_started_exactly_once(fleet):
     workers = [fleet.start(f"w{n}", "default:8").wait_ready() for n in range(4)]

@@ -6,9 +6,10 @@ import pytest
 
 import tests.kit.beats
 import tests.kit.handlers  # noqa: F401
-from jobs.models import Worker
+from jobs.enqueue import enqueue
+from jobs.models import JobAttempt, Worker
 from tests.crash.beside import ISOLATIONS, QUICK, assert_nothing_beside, begin
-from tests.kit.look import attempts, job, started, steps
+from tests.kit.look import attempts, job, started, steps, wait_state
 from tests.kit.processes import eventually
 
 pytestmark = pytest.mark.crash
@@ -48,6 +49,25 @@ def stops_with_deaf_handlers(fleet, types, **env):
 def test_handlers_that_ignore_it_are_killed_and_their_jobs_start_elsewhere(fleet, types):
     assert_returned(stops_with_deaf_handlers(fleet, types))
     assert Worker.objects.get(name="a").state == "Offline"
+
+
+@pytest.mark.both
+def test_after_sigterm_nothing_starts_there_and_others_take_what_waits_while_the_running_job_goes_on(fleet):
+    worker = fleet.start("a", "default:1", "--shutdown-timeout", "300s").wait_ready()
+    id_ = begin(fleet, "beats.async")
+    waiting = [enqueue("probe.async", {"key": f"before{n}"}).id for n in range(3)]
+    worker.signal(signal.SIGTERM)
+    eventually(lambda: worker.events("worker.stopping"), "it is stopping")
+    waiting += [enqueue("probe.async", {"key": f"after{n}"}).id for n in range(3)]
+    fleet.start("b", "default:2").wait_ready()
+    for waits in waiting:
+        wait_state(waits, "Succeeded", 60)
+    assert set(JobAttempt.objects.values_list("worker_name", flat=True)) == {"b"}
+    assert (worker.process.poll(), job(id_).state) == (None, "Processing")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait() == 0
+    started(fleet, "beats.async", times=2)
+    assert_returned([id_])
 
 
 @pytest.mark.both

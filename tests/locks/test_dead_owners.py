@@ -42,7 +42,7 @@ def test_recovery_gives_back_the_lock_of_the_execution_it_ended_and_no_other(con
     job, later = lost_job(), lost_job()
     lock(three, key(job.id), job.token)
     lock(three, key(later.id), other := uuid4())
-    assert routines.recover() == 2
+    assert routines.Recovery().recover() == 2
     assert rows.state(job.id) == State.ENQUEUED
     assert values(three, job.id) == [None] * 3
     assert values(three, later.id) == [str(other)] * 3
@@ -66,7 +66,7 @@ def test_servers_that_are_away_hold_nobody_up(configured, three, fault):
     lock(three, key(job.id), job.token)
     getattr(three[0], fault)()
     began = time.monotonic()
-    assert routines.recover() == 1
+    assert routines.Recovery().recover() == 1
     assert time.monotonic() - began < 20
     assert values(three[1:], job.id) == [None] * 2
 

@@ -7,7 +7,7 @@ import pytest
 from jobs.errors import JobTimeout, LeaseLost
 from jobs.ids import new_id
 from jobs.outcomes import Claim
-from workers.leases import STOPPING, Interrupt, LeaseBook
+from workers.leases import STOPPING, Held, Interrupt, LeaseBook
 from workers.slots import Slots
 
 
@@ -80,6 +80,24 @@ def test_an_abandoned_claim_leaves_strays(book):
     book.begin(claim_id, 1e12)
     book.abandon(claim_id)
     assert book.is_stray(new_id(), claim_id)
+
+
+def test_a_way_to_stop_that_is_taken_away_while_it_is_looked_at_is_no_error(book):
+    """The engine hands a job on to whoever runs it while the heartbeat asks it to stop."""
+    said = []
+
+    class HandedOn(Held):
+        @property
+        def stop(self):
+            return ways.pop(0)
+
+        @stop.setter
+        def stop(self, way):
+            return
+
+    ways = [said.append, None]
+    assert HandedOn(claim(), 10).ask(Interrupt.CANCELLED)
+    assert said == [Interrupt.CANCELLED]
 
 
 def test_the_first_reason_to_stop_stays_but_a_loss_overrides_it(book):
