@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 
 from jobs.cancellation import CancelFlag
 from jobs.conf import conf
+from jobs.errors import JobError
 from jobs.results import result_json
 from jobs.text import clean
 
@@ -97,7 +98,7 @@ class JobContext(ABC):
         """
         if isinstance(percent, bool) or not isinstance(percent, (int, float)):
             raise TypeError(f"percent: expected a number from 0 to 100, got {type(percent).__name__}")
-        if not math.isfinite(percent):
+        if isinstance(percent, float) and not math.isfinite(percent):
             raise ValueError(f"percent: expected a number from 0 to 100, got {percent}")
         said = None if stage is None else clean(stage, STAGE_LENGTH, one_line=True)  # (the handler's code, maybe)
         with self._lock:
@@ -257,4 +258,14 @@ class _LogLines(logging.Handler):
             level = "warning"
         elif record.levelno >= logging.INFO:
             level = "info"
-        self._ctx.log(self.format(record), level)
+        self._ctx.log(self._text(record), level)
+
+    def _text(self, record: logging.LogRecord) -> str:
+        """The record's line. As with any logger, a message that does not fit its arguments costs nobody their work."""
+        try:
+            return self.format(record)
+        except JobError:  # the word "stop", which may come in the middle of anything
+            raise
+        except Exception as error:  # noqa: BLE001  (the handler's own `__str__`, too)
+            shown = gettext("(its message can't be shown: %(error)s)") % {"error": type(error).__name__}
+            return f"{record.filename}:{record.lineno} {shown}"

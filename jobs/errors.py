@@ -3,6 +3,7 @@
 `JobError` and below are what a handler raises; `Refused` and below are what a caller gets.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,11 +33,19 @@ class TransientJobError(JobError):
 
 
 class Snooze(JobError):
-    """Not now: the job runs again after `delay` seconds; no attempt is counted. May be raised or returned."""
+    """Not now: the job runs again after `delay` seconds; no attempt is counted. May be raised or returned.
+
+    Less than 0, and what is no number (NaN), is 0; at most ten years count. Raises TypeError or ValueError for what is
+    not a number of seconds.
+    """
 
     def __init__(self, delay: float, reason: str = "") -> None:
-        super().__init__(reason or f"snoozed for {delay:g} s")
-        self.delay = max(0.0, float(delay))
+        try:
+            seconds = max(0.0, float(delay))
+        except OverflowError:  # a whole number that no float holds
+            seconds = math.inf if delay > 0 else 0.0
+        super().__init__(reason or f"snoozed for {seconds:g} s")
+        self.delay = seconds
 
 
 class JobTimeout(JobError):

@@ -7,12 +7,14 @@
 | datetime, date, time | ISO 8601 text; a naive datetime has no offset |
 | timedelta | seconds, a number |
 | Enum | its value |
-| dataclass, Pydantic model | an object of its fields |
+| dataclass | an object of its fields |
+| Pydantic model | what the model itself makes of it for JSON, by alias |
 | set, frozenset | a list, sorted |
 | keys that are int, UUID, date, datetime or Enum | their text |
 
 Everything else is refused with its type and path (bytes too: text and base64 are both guesses, an artifact is not), and
-so are values that contain themselves, two keys of one text, and what `jobs.jsonvalues` refuses.
+so are values that contain themselves, two keys of one text, values whose own code raises, and what `jobs.jsonvalues`
+refuses. Subclasses count as what they are subclasses of.
 """
 
 import dataclasses
@@ -28,7 +30,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
 from jobs import jsonvalues
-from jobs.errors import ResultError
+from jobs.errors import JobError, ResultError
 from jobs.jsonvalues import JsonProblem, Link, path_of
 
 _TEXT = (Decimal, UUID, PurePath, Promise)
@@ -37,12 +39,21 @@ _INSTANTS = (datetime, date, time)
 
 def result_json(value: Any, *, depth: int, max_bytes: int) -> str:
     """A handler's result as compact JSON text. Raises ResultError naming what can't be stored and where in it."""
+    mapping = _Mapping(depth, max_bytes)
     try:
-        plain = _Mapping(depth, max_bytes).plain(value, None, ())
+        plain = mapping.plain(value, None, ())
         return jsonvalues.encode(plain, depth=depth, max_bytes=max_bytes).decode()
     except JsonProblem as problem:
-        place = f"result.{problem.path}" if problem.path else "result"
-        raise ResultError(f"{place}: {problem.message}") from None
+        raise _refusal(problem.path, problem.message) from None
+    except JobError:  # the word "stop", which may come at any step of a handler
+        raise
+    except Exception as error:  # of the values' own code: a property, an iterator, a text
+        what = {"type": mapping.type, "error": type(error).__name__}
+        raise _refusal(path_of(mapping.link), _("%(type)s can't be read: %(error)s.") % what) from error
+
+
+def _refusal(path: str, message: str) -> ResultError:
+    return ResultError(f"result.{path}: {message}" if path else f"result: {message}")
 
 
 class _Mapping:
@@ -52,9 +63,12 @@ class _Mapping:
         self._depth = depth
         self._max_bytes = max_bytes
         self._members = 0
+        self.link: Link = None  # where the value stands that is being read, and its type's name
+        self.type = ""
 
     def plain(self, value: Any, link: Link, around: tuple[int, ...]) -> Any:
         """`value` without anything that JSON lacks; `around` names the containers that it stands in."""
+        self.link, self.type = link, type(value).__name__
         value = _leaf(value, link)
         if isinstance(value, (str, int, float, type(None))):
             return value

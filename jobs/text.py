@@ -11,7 +11,7 @@ def clean(value: object, limit: int, *, one_line: bool = False) -> str:
     NUL is removed (PostgreSQL refuses it), lone surrogates become "?" (UTF-8 has none); `one_line` folds
     every run of white space to one blank.
     """
-    text = str(value).replace("\x00", "")
+    text = str.replace(str(value), "\x00", "")  # (which a subclass may have words of its own for)
     if one_line:
         text = " ".join(text.split())
     if len(text) > limit:

@@ -4,44 +4,27 @@ Decided here by the worker, written under the fence by `settle`, which alone kno
 """
 
 import signal
-import traceback
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from random import Random
 
-from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from jobs import fingerprint as prints
-from jobs.errors import (
-    Invalid,
-    JobError,
-    JobTimeout,
-    PermanentJobError,
-    Refused,
-    ResultError,
-    Snooze,
-    TransientJobError,
-)
+from jobs.errors import JobError, JobTimeout, Refused, Snooze
 from jobs.outcomes import Claim, Ending, ErrorInfo
 from jobs.retry import Retry, RetryPolicy, decide
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 from jobs.text import clean, signal_name
 from jobs.transitions import lost_ending, returned
+from workers import identity
 from workers.leases import Interrupt
+from workers.stacks import class_name, members, own_frame, stack_of
+from workers.transience import is_permanent
 
 MESSAGE_LENGTH = 4_000
 STACK_LENGTH = 60_000
-FRAMES = 60
-# Tried again at once within the attempt: what usually passes by itself.
-TRANSIENT = (TransientJobError, ConnectionError, TimeoutError, InterruptedError, OperationalError, InterfaceError)
-LONGEST_SNOOZE = 10 * 366 * 86_400.0
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether the same call may work in a moment."""
-    return isinstance(error, TRANSIENT)
+LONGEST_WAIT = 10 * 366 * 86_400.0  # seconds, between two executions
 
 
 def describe(type_name: str, error: BaseException, *, private: bool = False) -> ErrorInfo:
@@ -50,36 +33,28 @@ def describe(type_name: str, error: BaseException, *, private: bool = False) -> 
     `private` keeps what may hold a secret out: of an error that the handler did not word itself (as a JobError) only
     the class is stored, and no stack at all.
     """
-    kind = clean(type(error).__name__, 200, one_line=True) or "Error"
-    try:
-        message = clean(error, MESSAGE_LENGTH)
-    except BaseException as second:  # noqa: BLE001  (an exception whose text fails has no text)
-        message = _("(its message can't be shown: %(error)s)") % {"error": type(second).__name__}
+    kind, frame = class_name(error), own_frame(error)
+    message = _message(error)
     if private:
-        worded = isinstance(error, (JobError, Refused))
-        return ErrorInfo(kind, message if worded else "", "", prints.fingerprint(type_name, kind, "", _frame(error)))
-    return ErrorInfo(kind, message, _stack(error), prints.fingerprint(type_name, kind, message, _frame(error)))
+        worded = issubclass(type(error), (JobError, Refused))
+        return ErrorInfo(kind, message if worded else "", "", prints.fingerprint(type_name, kind, "", frame))
+    stack = stack_of(error, STACK_LENGTH)
+    return ErrorInfo(kind, message, stack, prints.fingerprint(type_name, kind, message, frame))
 
 
-def _stack(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
+    """The text of an exception. That of a group says little: its first error is told with it, by which people, and
+    fingerprints, know the cause."""
     try:
-        told = traceback.TracebackException.from_exception(
-            error, limit=FRAMES, compact=True, max_group_width=10, max_group_depth=4
-        )
-        text = "".join(told.format())
-    except BaseException as second:  # noqa: BLE001  (a chain of 2000 causes, a broken __str__: still one error)
-        frames = "".join(traceback.format_tb(error.__traceback__, limit=FRAMES))
-        text = f"{frames}{type(error).__name__} (the whole chain can't be shown: {type(second).__name__})"
-    if len(text) > STACK_LENGTH:  # both ends tell the most
-        text = f"{text[: STACK_LENGTH // 2]}\n…\n{text[-STACK_LENGTH // 2 + 3 :]}"
-    return clean(text, STACK_LENGTH)
-
-
-def _frame(error: BaseException) -> str:
-    """The topmost frame outside this package, as module and function."""
-    own = str(Path(__file__).parent)
-    frames = [f for f in traceback.extract_tb(error.__traceback__, limit=FRAMES) if not f.filename.startswith(own)]
-    return f"{Path(frames[-1].filename).stem}:{frames[-1].name}" if frames else ""
+        text = clean(error, MESSAGE_LENGTH)
+    except BaseException as second:  # noqa: BLE001  (an exception whose text fails has no text)
+        text = _("(its message can't be shown: %(error)s)") % {"error": class_name(second)}
+    if not issubclass(type(error), BaseExceptionGroup):
+        return text
+    first = members(error)[0]
+    if issubclass(type(first), BaseExceptionGroup):  # of too many
+        return text
+    return clean(f"{text}: {class_name(first)}: {_message(first)}", MESSAGE_LENGTH)
 
 
 def succeeded(claim: Claim, result: str | None) -> Ending:
@@ -96,7 +71,7 @@ def snoozed(claim: Claim, snooze: Snooze) -> Ending:
         Outcome.SNOOZED,
         Reason.SNOOZED,
         counted=False,
-        delay=min(LONGEST_SNOOZE, snooze.delay) if snooze.delay == snooze.delay else 0.0,
+        delay=min(LONGEST_WAIT, snooze.delay) if snooze.delay == snooze.delay else 0.0,
         waiting_for=Waiting.SNOOZE,
     )
 
@@ -111,6 +86,13 @@ def never_started(claim: Claim) -> Ending:
     return returned(claim.id, claim.dispatch_id, type_name=claim.type, at_most_once=False)
 
 
+def not_alone(claim: Claim, delay: float) -> Ending:
+    """No worker had time for a job that must run alone: it comes again in `delay` seconds; no attempt is counted."""
+    return replace(
+        never_started(claim), to=State.SCHEDULED, reason=Reason.NOT_ALONE, delay=delay, waiting_for=Waiting.RETRY
+    )
+
+
 def cancelled(claim: Claim) -> Ending:
     """The handler stopped because somebody cancelled the job."""
     return Ending(claim.id, claim.dispatch_id, State.CANCELLED, Outcome.CANCELLED, Reason.CANCELLED)
@@ -121,7 +103,7 @@ def failed(claim: Claim, error: BaseException, declared: RetryPolicy, rng: Rando
     info = describe(claim.type, error, private=private)
     timed_out = isinstance(error, JobTimeout)
     outcome = Outcome.TIMED_OUT if timed_out else Outcome.FAILED
-    if isinstance(error, (PermanentJobError, Invalid, ResultError)):
+    if is_permanent(error):
         return _dead(claim, info, outcome, Reason.PERMANENT, FailureKind.PERMANENT)
     allowed = replace(declared, max_attempts=claim.max_attempts)
     decision = decide(allowed, claim.attempt, rng)
@@ -132,7 +114,7 @@ def failed(claim: Claim, error: BaseException, declared: RetryPolicy, rng: Rando
             State.SCHEDULED,
             outcome,
             Reason.RETRY,
-            delay=decision.delay,
+            delay=min(LONGEST_WAIT, decision.delay),
             waiting_for=Waiting.RETRY,
             error=info,
         )
@@ -207,6 +189,7 @@ def lost(claim: Claim, death: Death, declared: RetryPolicy, lost_limit: int, rng
     return lost_ending(
         claim,
         text=death.text(),
+        host=identity.host(),
         policy=declared,
         lost_limit=lost_limit,
         rng=rng,

@@ -9,10 +9,11 @@ import asyncio
 import logging
 import os
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import starmap
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -31,10 +32,15 @@ from workers import conclusion, copies
 from workers.conclusion import Death
 from workers.context import WorkerContext
 from workers.leases import Held, Interrupt, timeout_error
+from workers.stacks import class_name
+from workers.transience import is_transient, snooze_of
 
 log = logging.getLogger(__name__)
+RETURNED = "returned"
+STOPPED = "coroutine raised StopIteration"  # the interpreter's words
 _rng = Random()  # noqa: S311  (jitter)
 os.register_at_fork(after_in_child=_rng.seed)  # or all children would draw the same
+_dropping: set["asyncio.Task[None]"] = set()  # or nobody would hold them
 Call = Callable[["Execution", Any], Awaitable[Any]]
 Pause = Callable[["Execution", float], Awaitable[None]]
 
@@ -65,8 +71,7 @@ class Execution:
         """Run an async handler on this loop. Never raises, whatever the handler raises."""
         ended = await self._attempt(_call_async, _pause_async)
         if ended[0].error is not None:  # where it was a broken connection, the next handler must not inherit it
-            with suppress(Exception, asyncio.CancelledError):  # a cancel that comes now must not cost the end
-                await sync_to_async(close_old_connections)()
+            _drop_connections()
         return self._conclude(ended)
 
     def time_out(self) -> None:
@@ -78,7 +83,7 @@ class Execution:
         return self._with_words(ending)
 
     def not_started(self) -> Ending:
-        """The end of an execution that was asked to stop before anything of it ran."""
+        """The end of an execution of which nothing ran."""
         cancelled = self.held.interrupt is Interrupt.CANCELLED
         return (conclusion.cancelled if cancelled else conclusion.never_started)(self.held.claim)
 
@@ -119,7 +124,7 @@ class Execution:
                 returned = await self._called(call, payload)
             except Exception as error:
                 retries_left = self.policy.immediate_retries - (self.tries - 1)
-                if retries_left <= 0 or claim.at_most_once or not conclusion.is_transient(error) or self.held.interrupt:
+                if retries_left <= 0 or claim.at_most_once or self.held.interrupt or not is_transient(error):
                     raise
                 delay = self.policy.immediate_retry_delay * 2 ** (self.tries - 1)
                 await pause(self, delay * _rng.uniform(0.8, 1.2))
@@ -142,9 +147,20 @@ class Execution:
         return returned
 
     def _raised(self, error: BaseException) -> Ending:
+        """What an exception makes of the job; never raises, though what is read of an exception is a handler's code."""
+        try:
+            return self._judged(_as_raised(error))
+        except BaseException as second:  # noqa: BLE001
+            if self.held.interrupt in (Interrupt.SHUTDOWN, Interrupt.LOST):
+                return conclusion.released(self.held.claim)
+            what = {"type": class_name(error), "error": class_name(second)}
+            text = _("The handler raised %(type)s, which can't be read: %(error)s.") % what
+            return conclusion.failed(self.held.claim, TypeError(text), self.policy.retry, _rng)
+
+    def _judged(self, error: BaseException) -> Ending:
         claim, why = self.held.claim, self.held.interrupt
-        if isinstance(error, Snooze):
-            return conclusion.snoozed(claim, error)
+        if (snooze := snooze_of(error)) is not None:
+            return conclusion.snoozed(claim, snooze)
         stopped = isinstance(error, (JobCancelled, JobTimeout, LeaseLost, asyncio.CancelledError))
         if why is not None and stopped:
             if why is Interrupt.TIMEOUT:
@@ -152,6 +168,9 @@ class Execution:
             return conclusion.interrupted(claim, why, error, self.policy.retry, _rng)
         if why in (Interrupt.SHUTDOWN, Interrupt.LOST):  # torn down by us: whatever came of it is not the job's fault
             return conclusion.released(claim)
+        if why is Interrupt.TIMEOUT and not isinstance(error, PermanentJobError):  # what it made of the word "stop"
+            late, error = error, self._timeout_error()
+            error.__cause__ = late
         private = self.job_type is not None and self.job_type.private_output
         if private:
             log.warning("job.private_error", extra={"job": str(claim.id), "type": claim.type}, exc_info=error)
@@ -184,14 +203,35 @@ def prepare_with(held: Held, ctx: WorkerContext) -> Execution:
     return Execution(held, job_type, effective, ctx, effective.timeout)
 
 
+def _as_raised(error: BaseException) -> BaseException:
+    """The StopIteration that a handler raised: no coroutine lets one through, so Python puts another around it."""
+    if type(error) is RuntimeError and isinstance(error.__cause__, StopIteration) and str(error) == STOPPED:
+        return error.__cause__
+    return error
+
+
 async def _call_async(execution: Execution, payload: Any) -> Any:
     assert execution.job_type is not None  # noqa: S101  (_tries has looked)
     return await copies.Steps(execution.job_type.call(execution.ctx, payload))
 
 
 async def _pause_async(execution: Execution, delay: float) -> None:
-    await sync_to_async(close_old_connections)()
+    _drop_connections()
     await execution.ctx.asleep(delay)
+
+
+def _drop_connections() -> None:
+    """Close what is unusable of the connections of async handlers: before the next that is asked of them, for they all
+    have one thread, which takes one call after another. Not waited for: a handler may hold that thread for long."""
+    task = asyncio.ensure_future(sync_to_async(close_old_connections)())
+    _dropping.add(task)
+    task.add_done_callback(_dropped)
+
+
+def _dropped(task: "asyncio.Task[None]") -> None:
+    _dropping.discard(task)
+    if not task.cancelled() and task.exception() is not None:
+        log.warning("handlers.connections_not_closed", exc_info=task.exception())
 
 
 async def _call_plain(execution: Execution, payload: Any) -> Any:
@@ -200,12 +240,14 @@ async def _call_plain(execution: Execution, payload: Any) -> Any:
     return execution.job_type.call(execution.ctx, payload)
 
 
-def call_into(returned: list[Any], execution: Execution, payload: Any) -> None:
-    """Call a plain handler and append what it returns, for `checked`: at once, so that no signal handler can raise
-    after it has returned and lose that."""
+def call_into(returned: defaultdict[str, Any], execution: Execution, payload: Any) -> None:
+    """Call a plain handler and keep what it returns under RETURNED, for `checked`: at once, in the interpreter's own
+    code, so that no signal handler can raise after it has returned and lose that. Raises all that the handler raises
+    (an iterator in its place would end at StopIteration)."""
     assert execution.job_type is not None  # noqa: S101  (_tries has looked)
     entry, arguments = execution.job_type.entry(execution.ctx, payload)
-    returned.extend(starmap(entry, (arguments,)))
+    returned.default_factory = partial(entry, *arguments)
+    returned[RETURNED]
 
 
 def checked(execution: Execution, returned: Any) -> Any:
@@ -215,7 +257,8 @@ def checked(execution: Execution, returned: Any) -> Any:
 
 
 async def _pause_plain(execution: Execution, delay: float) -> None:
-    close_old_connections()  # a transient error may have been a broken connection: the next try opens another
+    with suppress(Exception):  # a transient error may have been a broken connection: the next try opens another
+        close_old_connections()
     execution.ctx.sleep(delay)
 
 

@@ -18,6 +18,7 @@ from jobs.states import FailureKind, Outcome, Reason, State
 from jobs.text import clean, first_line
 from jobs.transitions.finish import Finished, finish, seconds
 from jobs.transitions.notes import write_logs
+from jobs.transitions.probes import probed
 from jobs.transitions.sql import fetch, in_transaction, refused
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ JOIN turno.job_state_changes AS c
 WHERE a.dispatch_id = ANY(%(tokens)s::uuid[]) AND a.worker_id = %(worker_id)s::uuid
   AND (a.outcome <> 'WorkerLost' OR a.duration IS NOT NULL)
 """
+TYPES = "SELECT id, type FROM turno.jobs WHERE id = ANY(%(ids)s::uuid[])"
 DISCARD = """
 UPDATE turno.job_attempts SET discarded_at = now()
 WHERE dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid AND outcome = 'WorkerLost'
@@ -108,7 +110,24 @@ def _measured(ending: Ending) -> Ending:
     return replace(ending, duration=0.0) if ending.lost and seconds(ending.duration) is None else ending
 
 
+def _with_causes(cursor: CursorWrapper, endings: Sequence[Ending]) -> Sequence[Ending]:
+    """Ends whose error has no fingerprint, such as those of `unstored`, get that of their job's type: people act on all
+    letters of one cause at once."""
+    bare = [ending.id for ending in endings if ending.error is not None and not ending.error.fingerprint]
+    types = dict(fetch(cursor, TYPES, {"ids": bare})) if bare else {}
+
+    def known(ending: Ending) -> Ending:
+        error = ending.error
+        if error is None or error.fingerprint or ending.id not in types:
+            return ending
+        cause = fingerprint(types[ending.id], error.type, error.message)
+        return replace(ending, error=replace(error, fingerprint=cause))
+
+    return [known(ending) for ending in endings]
+
+
 def _settle(cursor: CursorWrapper, endings: Sequence[Ending], worker_id: UUID) -> list[Settled]:
+    endings = _with_causes(cursor, endings)
     written = finish(cursor, [(worker_id, _measured(ending)) for ending in endings])
     executions = {done.dispatch_id: done.execution for done in written}
     write_logs(
@@ -125,6 +144,7 @@ def _settle(cursor: CursorWrapper, endings: Sequence[Ending], worker_id: UUID) -
     return settled
 
 
+LOCK_PROBED = probed("j.id = ANY(%(ids)s::uuid[])")
 LEFT = """
 SELECT id, dispatch_id, type, at_most_once FROM turno.jobs
 WHERE id = ANY(%(ids)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid
@@ -166,6 +186,7 @@ def release(
     params = {"ids": [i for i, _ in claims], "tokens": [t for _, t in claims], "worker_id": worker_id}
 
     def work(cursor: CursorWrapper) -> list[Finished]:
+        cursor.execute(LOCK_PROBED, params)
         left = fetch(cursor, LEFT, params)
         endings = [returned(i, t, type_name=name, at_most_once=once and started) for i, t, name, once in left]
         return finish(cursor, [(worker_id, ending) for ending in endings]) if endings else []

@@ -62,7 +62,7 @@ def test_a_lost_job_that_may_run_at_most_once_is_never_repeated(house):
 def test_a_handler_that_becomes_another_program_is_ended(house, tmp_path):
     ending = house.run("iso.end", {"how": "exec", "tell": str(tmp_path / "pid")})
     assert ending.outcome == Outcome.WORKER_LOST
-    assert ending.error.message == Death(fault=Fault.CLOSED).text()
+    assert ending.error.message.startswith(Death(fault=Fault.CLOSED).text())
     gone(told(tmp_path / "pid"))
 
 
@@ -82,7 +82,7 @@ def test_a_handler_that_closes_every_descriptor_loses_its_job_and_writes_no_word
 def test_a_child_that_can_not_hear_its_worker_any_more_ends_itself_and_says_so(house, tmp_path):
     ending = house.run("iso.end", {"how": "deafen", "tell": str(tmp_path / "pid")})
     assert (ending.outcome, ending.exit_code) == (Outcome.WORKER_LOST, EXIT_ENDED)
-    assert ending.error.message == Death(fault=Fault.UNHEARD).text()
+    assert ending.error.message.startswith(Death(fault=Fault.UNHEARD).text())
     gone(told(tmp_path / "pid"))
     assert house.result("iso.echo")
 
@@ -104,7 +104,7 @@ def test_the_peak_of_memory_of_a_lost_process_is_that_of_its_last_job_or_unknown
 def test_garbage_in_the_connection_costs_the_job_and_its_process(house, tmp_path):
     ending = house.run("iso.end", {"how": "garbage", "tell": str(tmp_path / "pid")})
     assert ending.outcome == Outcome.WORKER_LOST
-    assert ending.error.message == Death(fault=Fault.UNREADABLE).text()
+    assert ending.error.message.startswith(Death(fault=Fault.UNREADABLE).text())
     gone(told(tmp_path / "pid"))
     assert house.result("iso.echo")
 
@@ -145,7 +145,8 @@ def test_a_handler_that_takes_too_much_memory_fails_or_is_lost_alone(house):
     assert (refused.to, refused.error.type) == (State.FAILED, "MemoryError")
     killed = house.run("iso.memory", {"bytes": 64 * 1024**2, "killed": True}, max_attempts=1)
     assert (killed.to, killed.failure_kind, killed.signal) == (State.FAILED, FailureKind.WORKER_LOST, signal.SIGKILL)
-    assert killed.error.message == Death(signal=9).text() != Death(signal=10).text()
+    assert killed.error.message.startswith(Death(signal=9).text())
+    assert Death(signal=9).text() != Death(signal=10).text()
     assert killed.peak_memory > 64 * 1024**2
     scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (house.server.pid, *house.pool.children)]
     assert all(score > scores[0] for score in scores[1:])

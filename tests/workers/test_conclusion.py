@@ -63,7 +63,7 @@ def test_shutdown_and_a_lost_lease_charge_nobody():
 def test_any_snooze_becomes_a_delay_that_can_be_stored(delay):
     ending = conclusion.snoozed(claim(), Snooze(delay))
     assert ending.delay is not None
-    assert 0 <= ending.delay <= conclusion.LONGEST_SNOOZE
+    assert 0 <= ending.delay <= conclusion.LONGEST_WAIT
 
 
 class NoText(Exception):

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import threading
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -24,7 +25,7 @@ from jobs.retry import RetryPolicy
 from workers import conclusion, tree
 from workers.connections import close_handler_connections
 from workers.context import remove_folder
-from workers.execution import Execution, call_into, checked, prepare_with
+from workers.execution import RETURNED, Execution, call_into, checked, prepare_with
 from workers.isolation import endings, frames
 from workers.isolation.baseline import Baseline
 from workers.isolation.childcontext import ChildContext
@@ -123,7 +124,7 @@ class Child:
         """Call the handler. What its own timers and signal handlers raise after it has returned concerns nobody."""
         if execution.tries > 1:
             self._wire.send("try", execution.tries)
-        returned: list[Any] = []
+        returned: defaultdict[str, Any] = defaultdict()
         try:
             try:
                 self._gate.open(execution.held.flag)
@@ -134,7 +135,7 @@ class Child:
             self._quiet()  # (one of them may have broken into the first)
             if not returned:
                 raise
-        return checked(execution, returned[0])
+        return checked(execution, returned[RETURNED])
 
     def _quiet(self) -> None:
         self._baseline.quiet()

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 from jobs.outcomes import Claim, Ending, ErrorInfo
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 from jobs.text import clean
-from workers.conclusion import MESSAGE_LENGTH, STACK_LENGTH
+from workers.conclusion import LONGEST_WAIT, MESSAGE_LENGTH, STACK_LENGTH
 from workers.isolation.frames import BrokenFrame
 
 NAME_LENGTH = 200
-LONGEST = 10 * 366 * 86_400.0  # seconds, of a delay and of an execution
 _ENDED = (Outcome.FAILED, Outcome.TIMED_OUT)
 _KINDS = (FailureKind.ERROR, FailureKind.PERMANENT, FailureKind.TIMEOUT, FailureKind.INTERRUPTED)
 
@@ -95,7 +94,7 @@ def _of[T](kind: type[T], value: Any) -> T:
 
 def _seconds(value: Any) -> float:
     seconds = float(value)
-    if isinstance(value, (bool, str)) or not 0 <= seconds <= LONGEST:
+    if isinstance(value, (bool, str)) or not 0 <= seconds <= LONGEST_WAIT:
         raise ValueError("no duration")
     return seconds
 

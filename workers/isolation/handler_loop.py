@@ -39,7 +39,7 @@ class HandlerLoop(threading.Thread):
 
     def _start_all(self, executions: Sequence[Execution]) -> None:
         for execution in executions:
-            _Run(execution, self._loop, self._done)
+            LoopRun(execution, self._loop, self._done)
 
     def close(self, timeout: float = 1.0) -> None:
         """Stop the loop; what still runs in it is abandoned."""
@@ -61,14 +61,16 @@ class _Selector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-class _Run:
+class LoopRun:
     """One execution on the loop: its task, its time limit, and how it is asked to stop."""
 
     def __init__(self, execution: Execution, loop: asyncio.AbstractEventLoop, done: Done) -> None:
         self._execution = execution
         self._loop = loop
         self._done = done
+        self._told = False
         self._task = loop.create_task(self._line())
+        self._task.add_done_callback(self._ended)
         self._timer = loop.call_later(execution.limit, execution.time_out)
         held = execution.held
         held.thread = threading.get_ident()
@@ -77,7 +79,15 @@ class _Run:
             self._stop(held.interrupt)
 
     async def _line(self) -> None:
-        ending = await self._execution.arun()
+        self._tell(await self._execution.arun())
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """Of a task that another handler cancelled before it began, nobody has told the end."""
+        if not self._told and task.cancelled():
+            self._tell(self._execution.not_started())
+
+    def _tell(self, ending: Ending) -> None:
+        self._told = True
         self._timer.cancel()
         self._done(self._execution, ending)
 
