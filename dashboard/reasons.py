@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from dashboard import wording
 from dashboard.timeline import WAITS, actor_name
+from jobs.queries.circuits import CircuitRow
 from jobs.queries.pauses import PauseRow
 from jobs.queries.waiting import COUNTED, Hindrances, Message
 from jobs.states import TIMED, State, Waiting
@@ -33,9 +34,13 @@ def why(job: Mapping[str, Any], found: Hindrances | None) -> list[Why]:
         return [_timed(job)]
     if found is None:
         return []
-    parked = [_parked(job, found)] if job["state"] == State.SCHEDULED else []
+    if job["state"] == State.SCHEDULED:
+        parked = [_parked(job, found)]
+    else:  # it is parked when its turn comes, unless it is the one that is tried
+        parked = [_behind_a_breaker(found.circuit)] if found.circuit and found.circuit.probe != job["id"] else []
     sent = _message(found.message) if found.message is not None else []
-    return [*parked, *map(_paused, found.pauses), *_unserved(job, found), *sent, *_place(job, found)]
+    ends = _ends(job, found) if job["waiting_for"] == Waiting.UNKNOWN_TYPE else []
+    return [*parked, *map(_paused, found.pauses), *_unserved(job, found), *ends, *sent, *_place(job, found)]
 
 
 def _timed(job: Mapping[str, Any]) -> Why:
@@ -46,10 +51,31 @@ def _timed(job: Mapping[str, Any]) -> Why:
 def _parked(job: Mapping[str, Any], found: Hindrances) -> Why:
     waiting = Waiting(job["waiting_for"])
     if waiting is Waiting.UNKNOWN_TYPE and found.type_served:
-        return Why("queued", str(WAITS[waiting]), _("One has it now: it goes back to its queue in a moment."))
+        return Why("queued", str(WAITS[waiting]), _("One has it now: it goes back to its queue within a minute."))
+    if waiting is Waiting.UNKNOWN_TYPE:
+        note = _("It goes back to its queue by itself as soon as a live worker of the queue has it.")
+        return Why("queued", str(WAITS[waiting]), note, since=found.grace.unserved_for if found.grace else None)
+    if waiting is Waiting.CIRCUIT:
+        return _behind_a_breaker(found.circuit)
     note = _("Gate: %(gate)s") % {"gate": job["gate"]} if job["gate"] else ""
-    left = found.circuit_retry if waiting is Waiting.CIRCUIT else None
-    return Why("paused" if waiting is Waiting.PAUSE else "queued", str(WAITS[waiting]), note, left=left)
+    return Why("paused" if waiting is Waiting.PAUSE else "queued", str(WAITS[waiting]), note)
+
+
+def _behind_a_breaker(circuit: CircuitRow | None) -> Why:
+    if circuit is None:
+        return Why("queued", _("The breaker of its type has closed."), _("It goes back to its queue in a moment."))
+    what = {
+        "failures": wording.number(circuit.failures),
+        "executions": wording.number(circuit.executions),
+        "span": wording.limit(circuit.span),
+    }
+    note = _("%(failures)s of %(executions)s executions failed within %(span)s.") % what
+    if circuit.retry_in is None:
+        tried = _("One job is being tried; when it succeeds, the others go on.")
+        return Why("queued", _("The breaker of its type is half-open."), f"{note} {tried}", since=circuit.open_for)
+    if circuit.retry_in == 0:
+        return Why("queued", _("The breaker of its type lets one job through in a moment."), note)
+    return Why("queued", _("The breaker of its type is open. One job is tried in"), note, left=circuit.retry_in)
 
 
 def _paused(pause: PauseRow) -> Why:
@@ -89,11 +115,20 @@ def _unserved(job: Mapping[str, Any], found: Hindrances) -> Iterator[Why]:
             f"python manage.py runworker --queues {job['queue']}:4",
         )
     elif not found.type_served:
-        yield Why(
-            "failure",
-            _("No live worker of this queue has the type %(type)s.") % {"type": job["type"]},
-            _("Its handler's module is missing there, can't be imported, or --types leaves it out."),
-        )
+        note = _("Its handler's module is missing there, can't be imported, or --types leaves it out.")
+        if found.unloaded:
+            note = _("Handler not loadable: %(modules)s.") % {"modules": "; ".join(found.unloaded)}
+        yield Why("failure", _("No live worker of this queue has the type %(type)s.") % {"type": job["type"]}, note)
+
+
+def _ends(job: Mapping[str, Any], found: Hindrances) -> list[Why]:
+    """When a job of an unknown type is given up."""
+    if found.grace is not None:
+        note = _("Unless a worker of the queue %(queue)s has its type before.") % {"queue": job["queue"]}
+        return [Why("scheduled", _("It ends as failed in"), note, left=found.grace.fails_in)]
+    if not found.queue_served or any(pause.scope == "queue" for pause in found.pauses):
+        return [Why("paused", _("It does not end as failed while no worker takes jobs of its queue."))]
+    return []
 
 
 def _place(job: Mapping[str, Any], found: Hindrances) -> Iterator[Why]:

@@ -23,6 +23,7 @@ REASONS: dict[Reason, Promise] = {
     Reason.CLAIMED: gettext_lazy("a worker took it"),
     Reason.PARKED: gettext_lazy("parked: it waits and no attempt is counted"),
     Reason.LOCK_BUSY: gettext_lazy("its lock was held elsewhere; no attempt is counted"),
+    Reason.NOT_ALONE: gettext_lazy("it must run alone, and its worker had other jobs; no attempt is counted"),
     Reason.SUCCEEDED: gettext_lazy("the handler returned"),
     Reason.RETRY: gettext_lazy("the attempt failed; another one follows"),
     Reason.SNOOZED: gettext_lazy("the handler asked to run later; no attempt is counted"),

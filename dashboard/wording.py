@@ -58,6 +58,13 @@ def span(seconds: float | None) -> str:
     return f"{number(whole // DAY)} d {whole % DAY // HOUR} h"
 
 
+def limit(seconds: float | None) -> str:
+    """A length of time that somebody set, not one that was measured: 30 s, 2,5 s, 10 min."""
+    if seconds is not None and 1 <= seconds < 60 and seconds == int(seconds):
+        return f"{number(seconds)} s"
+    return span(seconds)
+
+
 def size(octets: float | None) -> str:
     """Bytes: 812 B, 4,0 KB, 48,1 MB."""
     if octets is None:

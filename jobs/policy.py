@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from jobs.breaker import BreakerPolicy
 from jobs.conf import Settings, conf
 from jobs.jobtypes import JobType
 from jobs.retry import RetryPolicy
@@ -70,6 +71,19 @@ class _Known:
             immediate_retries=0 if once else defaults.immediate_retries,
             immediate_retry_delay=defaults.immediate_retry_delay,
         )
+
+
+def breaker_policy(type_name: str) -> BreakerPolicy:
+    """When the breaker of a type opens, and for how long: `resilience.types.<name>`, else `resilience`."""
+    defaults = conf().resilience
+    typed = defaults.types.get(type_name, _NOTHING)
+    return BreakerPolicy(
+        enabled=_first(typed.breaker, default=defaults.breaker),
+        ratio=_first(typed.breaker_ratio, default=defaults.breaker_ratio),
+        window=_first(typed.breaker_window, default=defaults.breaker_window),
+        minimum=_first(typed.breaker_minimum, default=defaults.breaker_minimum),
+        open_for=_first(typed.breaker_open_for, default=defaults.breaker_open_for),
+    )
 
 
 _known: dict[str, _Known] = {}

@@ -107,6 +107,9 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(text_list)]
 Count = Annotated[int, BeforeValidator(_no_truth)]
 Number = Annotated[float, BeforeValidator(_no_truth)]
 Positive = Annotated[Duration, Field(gt=0)]
+Ratio = Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=1)]
+Span = Annotated[Duration, Field(ge=0.1, le=86400)]  # of a breaker: a day at most
+MOST_EXECUTIONS = 1_000_000  # that a breaker may be told to wait for
 # From 1 ms on: PostgreSQL's own parameters are whole milliseconds, and 0 there switches a timeout off.
 DatabaseTimeout = Annotated[Duration, Field(ge=0.001, le=86400)]
 
@@ -129,14 +132,28 @@ def is_secret(model: Any, key: object) -> bool:
 
 
 class Database(Section):
-    """`direct_url`: a connection for LISTEN and migrations that passes no PgBouncer; naming it says that `url` does."""
+    """`direct_url`: a connection for LISTEN and migrations that passes no PgBouncer; naming it says that `url` does.
+
+    `pooler` says so where there is no direct connection: then nobody listens, and everything is polled for.
+    """
 
     url: PostgresUrl = Secret("postgresql://turno@127.0.0.1:5432/turno")
     direct_url: PostgresUrl | None = Secret(None)
+    pooler: bool = False
     connect_timeout: Positive = 5.0
     statement_timeout: DatabaseTimeout = 30.0
     idle_in_transaction_timeout: DatabaseTimeout = 15.0
     pool_size: Count = Field(10, ge=1, le=200)
+
+    @property
+    def behind_a_pooler(self) -> bool:
+        """Whether a PgBouncer stands before `url`."""
+        return self.pooler or self.direct_url is not None
+
+    @property
+    def can_listen(self) -> bool:
+        """Whether a session can be had that is nobody else's, for LISTEN."""
+        return self.direct_url is not None or not self.pooler
 
 
 class Worker(Section):
@@ -212,10 +229,15 @@ class TypePolicy(Section):
     max_attempts: Count | None = Field(None, ge=ATTEMPTS[0], le=ATTEMPTS[1])
     backoff_base: Duration | None = None
     backoff_cap: Duration | None = None
+    breaker: bool | None = None
+    breaker_ratio: Ratio | None = None
+    breaker_window: Span | None = None
+    breaker_minimum: Count | None = Field(None, ge=1, le=MOST_EXECUTIONS)
+    breaker_open_for: Span | None = None
 
 
 class Resilience(Section):
-    """Retries and time limits, and `types`, the same by type."""
+    """Retries, time limits and breakers, and `types`, the same by type."""
 
     max_attempts: Count = Field(5, ge=ATTEMPTS[0], le=ATTEMPTS[1])
     timeout: Positive = 600.0
@@ -226,6 +248,12 @@ class Resilience(Section):
     immediate_retries: Count = Field(2, ge=0, le=10)
     immediate_retry_delay: Duration = 0.5
     lost_limit: Count = Field(3, ge=1, le=100)
+    unknown_type_grace: Positive = 3600.0
+    breaker: bool = True
+    breaker_ratio: Ratio = 0.5
+    breaker_window: Span = 30.0
+    breaker_minimum: Count = Field(10, ge=1, le=MOST_EXECUTIONS)
+    breaker_open_for: Span = 30.0
     types: Annotated[dict[TypeName, TypePolicy], BeforeValidator(_table)] = {}
 
 

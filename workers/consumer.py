@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from django.utils.translation import gettext as _
 
@@ -12,6 +12,7 @@ from jobs.retry import RetryPolicy
 from jobs.sections import Worker as WorkerSettings
 from jobs.transitions import Settled
 from workers import conclusion
+from workers.breakers import charged
 from workers.connections import DATABASE_ERRORS
 from workers.execution import Execution, prepare
 from workers.isolation import ForkServer, HandlerLoop, ProcessPool, ThreadPool
@@ -19,6 +20,7 @@ from workers.leases import Held, Interrupt, LeaseBook
 from workers.ledger import EndLedger
 from workers.locks.base import JobLocks
 from workers.notes import Notes
+from workers.quarantine import Begin, Quarantine, is_suspect
 from workers.slots import Slots
 from workers.transports.base import Transport
 
@@ -36,6 +38,7 @@ class Consumer:
         book: LeaseBook,
         ends: EndLedger,
         *,
+        begin: Begin,
         locks: JobLocks,
         forkserver: ForkServer | None,
         settings: WorkerSettings,
@@ -58,6 +61,14 @@ class Consumer:
         self._timers: dict[Held, asyncio.TimerHandle] = {}
         self._rng = random.Random()  # noqa: S311  (jitter)
         self.notes = Notes(ends)
+        self._others: set[Held] = set()  # what runs besides suspects
+        self._quarantine = Quarantine(
+            others=lambda: len(self._others),
+            begin=begin,
+            start=lambda one: self._run([one]),
+            end=self._end,
+            let_go=self._go_on_beside,
+        )
         self._handlers = HandlerLoop(self._ended)
         self._threads = ThreadPool(slots.total, self._ended)
         self._processes = None if forkserver is None else ProcessPool(forkserver, self._ended)
@@ -72,6 +83,7 @@ class Consumer:
     def stop_taking(self) -> None:
         """Claim nothing more."""
         self._taking = False
+        self._quarantine.close()
         self._work.set()
         self._slots.changed.set()
 
@@ -81,7 +93,7 @@ class Consumer:
             if self._book.outlived():  # what is claimed now would be lost with this process
                 await asyncio.sleep(OUTLIVED)
                 continue
-            offer = self._slots.take(self._batch_size)
+            offer = [] if len(self._quarantine) else self._slots.take(self._batch_size)
             if not offer:
                 self._slots.changed.clear()
                 await self._slots.changed.wait()
@@ -90,7 +102,7 @@ class Consumer:
             held = await self._take(offer)
             self._account(offer, held)
             if held:
-                self._start(held)
+                await self._start(held)
             else:
                 await self._wait()
 
@@ -123,9 +135,24 @@ class Consumer:
         except TimeoutError:
             pass
 
-    def _start(self, held: Sequence[Held]) -> None:
+    async def _start(self, held: Sequence[Held]) -> None:
         self._idle.clear()
         executions = [e for h in held if (e := self._prepare(h)) is not None]
+        suspects = [e for e in executions if is_suspect(e.held)]
+        others = [e for e in executions if not is_suspect(e.held)]
+        self._others.update(e.held for e in others)
+        if suspects:
+            for queue in self._slots.queues:
+                self._transport.full(queue)
+            try:
+                await self._quarantine.add(suspects)
+            except BaseException:  # the worker ends before the database has answered: of these nothing has run
+                for one in others:
+                    self._end(one.held, one.not_started())
+                raise
+        self._run(others)
+
+    def _run(self, executions: Sequence[Execution]) -> None:
         coroutines, processes, threads = list[Execution](), list[Execution](), list[Execution]()
         for execution in executions:
             own_process = execution.isolation == "process" and self._processes is not None
@@ -163,6 +190,8 @@ class Consumer:
         else:
             self._book.close(claim.dispatch_id)
         state = settled.state if settled else None
+        if settled and not settled.again:
+            self._ends.breakers.record(claim.type, charged(ending, state))
         log.info(
             "job.unwritten" if settled is None else "job.ended" if state else "job.discarded",
             extra={
@@ -185,11 +214,32 @@ class Consumer:
             timer.cancel()
         self._locks.release([(held.claim.id, held.claim.dispatch_id)])
         self._slots.give_back(queue, slot)
-        self._transport.room(queue, self._slots.free(queue))
+        self._make_room(queue, held)
         if queue in self._may_have_more:
             self._work.set()
         if not len(self._book):
             self._idle.set()
+
+    def _make_room(self, queue: str, held: Held) -> None:
+        """A slot of the queue is free; while a suspect waits or runs nothing may be put into it."""
+        before = len(self._quarantine)
+        self._others.discard(held)
+        self._quarantine.freed(held)
+        if len(self._quarantine):
+            self._transport.full(queue)
+        else:
+            self._tell_room(self._slots.queues if before else (queue,))
+
+    def _tell_room(self, queues: Iterable[str]) -> None:
+        for name in queues:
+            self._transport.room(name, self._slots.free(name))
+
+    def _go_on_beside(self, held: Held) -> None:
+        """A suspect that does not end keeps its slot, like any other job; the other slots get work again."""
+        self._others.add(held)
+        if not len(self._quarantine):
+            self._tell_room(self._slots.queues)
+            self._slots.changed.set()
 
     async def finish(self, timeout: float, hurry: asyncio.Event) -> bool:
         """Wait for what runs, at most `timeout` s or until `hurry`, then ask it to stop; False when some goes on."""
@@ -209,7 +259,11 @@ class Consumer:
         threads = (self._handlers, self._processes)
         dead = [thread.name for thread in threads if thread is not None and not thread.is_alive()]
         broken = None if self._processes is None else self._processes.broken
-        return dead if broken is None else [*dead, f"child processes: {broken}"]
+        if broken is not None:
+            dead.append(f"child processes: {broken}")
+        if self._quarantine.broken is not None:
+            dead.append(f"suspects: {self._quarantine.broken}")
+        return dead
 
     def problems(self) -> list[dict[str, str]]:
         """What people should know: that no process can be had for plain handlers at the moment."""

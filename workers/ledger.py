@@ -1,15 +1,10 @@
-"""The ledger threads: whatever is handed in while a statement runs goes into the next one (group commit).
+"""The two ledgers of a worker: one thread writes claims, another what ends and what running jobs say.
 
-One thread writes claims, another what ends and what running jobs say; each has its own connection and calls the same
-synchronous verbs of `jobs.transitions` as everybody else. Ends are written until the database has taken them: it may
-be away for long, and the fence then tells whether they still count.
+Each calls the same synchronous verbs of `jobs.transitions` as everybody else. Ends are written until the database has
+taken them: it may be away for long, and the fence then tells whether they still count.
 """
 
 import logging
-import queue
-import threading
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -21,84 +16,16 @@ from jobs.ids import new_id
 from jobs.outcomes import Claim, Ending
 from jobs.presence import Presence
 from jobs.states import State
-from jobs.text import first_line
 from jobs.transitions.sql import refused
+from workers.breakers import Breakers
 from workers.clock import boottime
-from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
+from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
+from workers.groupcommit import Ledger
 from workers.leases import Held, LeaseBook, Named
 
 log = logging.getLogger(__name__)
 Settled = transitions.Settled
 OnSettled = Callable[[Settled | None], None]
-
-
-class Ledger(threading.Thread, ABC):
-    """A thread that takes items one by one and writes them in batches of at most `batch_size`."""
-
-    def __init__(self, name: str, batch_size: int, reconnect_max: float) -> None:
-        super().__init__(name=name, daemon=True)
-        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._batch_size = batch_size
-        self._closing = threading.Event()
-        self._patience = 0.0  # until when a closing ledger tries again, on the clock of `boottime`
-        self._backoff = Backoff(reconnect_max)
-        self.connected = True
-
-    def put(self, item: Any) -> None:
-        """Hand an item in; returns at once."""
-        self._items.put(item)
-
-    def close(self, timeout: float) -> bool:
-        """Write what is there and end; False when that takes longer than `timeout` seconds."""
-        self._patience = boottime() + timeout
-        self._closing.set()
-        self._items.put(None)
-        self.join(timeout)
-        return not self.is_alive()
-
-    def run(self) -> None:
-        while True:
-            batch = self._drain()
-            if batch:
-                self.write(batch)
-            if self._closing.is_set() and self._items.empty():
-                drop_connection()
-                return
-
-    def _drain(self) -> list[Any]:
-        batch = [self._items.get()]
-        while len(batch) < self._batch_size:
-            try:
-                batch.append(self._items.get_nowait())
-            except queue.Empty:
-                break
-        return [item for item in batch if item is not None]
-
-    @abstractmethod
-    def write(self, batch: list[Any]) -> None:
-        """Write a batch; must not raise."""
-
-    def _wait(self, error: Exception) -> bool:
-        """After a failed try: wait. False when the ledger is closing and its time is over."""
-        self._away(error)
-        delay = self._backoff.delay()
-        if not self._closing.wait(delay):
-            return True
-        left = self._patience - boottime()
-        time.sleep(max(0.0, min(delay, left)))
-        return left > 0
-
-    def _away(self, error: Exception) -> None:
-        if self.connected:
-            log.warning("database.away", extra={"ledger": self.name, "error": first_line(error)})
-        self.connected = False
-        drop_connection()
-
-    def _answered(self) -> None:
-        if not self.connected:
-            log.info("database.back", extra={"ledger": self.name})
-        self.connected = True
-        self._backoff.reset()
 
 
 class ClaimLedger(Ledger):
@@ -126,6 +53,12 @@ class ClaimLedger(Ledger):
     def defer(self, pairs: Sequence[tuple[UUID, UUID]]) -> "Future[object]":
         """Let these (job, dispatch token) come again in a moment: somebody holds their locks."""
         return self._do(lambda: transitions.defer(pairs, using=ENGINE))
+
+    def begin(self, held: Sequence[Held], begun: bool) -> "Future[frozenset[UUID]]":
+        """Say of claimed jobs that their handlers begin now, or wait for their turn; the tokens of those still ours."""
+        pairs = [(h.claim.id, h.claim.dispatch_id) for h in held]
+        worker = self._presence.id
+        return self._do(lambda: transitions.begin(pairs, worker_id=worker, begun=begun, using=ENGINE))
 
     def paused(self, queues: Sequence[str]) -> "Future[set[str]]":
         """Those of these queues that are paused."""
@@ -208,10 +141,14 @@ class EndLedger(Ledger):
     def __init__(self, worker_id: UUID, batch_size: int, reconnect_max: float) -> None:
         super().__init__("turno-ends", batch_size, reconnect_max)
         self._worker_id = worker_id
+        self.breakers = Breakers()
         self._unwritten: dict[UUID, transitions.Note] = {}
 
     def settle(self, ending: Ending, done: OnSettled) -> None:
-        """Write an end; `done` is called in the ledger's thread with what became of it, None when it can't be told."""
+        """Write an end; `done` is called in the ledger's thread with what became of it, None when it can't be told.
+
+        What it then records in `breakers` is looked at once the batch is done.
+        """
         self.put((ending, done))
 
     def note(self, note: transitions.Note) -> None:
@@ -228,6 +165,7 @@ class EndLedger(Ledger):
             self._note()
         if endings:
             self._settle(endings)
+            self._trip()
 
     def _keep(self, note: transitions.Note) -> None:
         earlier = self._unwritten.get(note.dispatch_id)
@@ -276,6 +214,16 @@ class EndLedger(Ledger):
     def _tell(self, endings: Sequence[Ending], answers: Sequence[Settled]) -> None:
         letters = ("letters",) if any(answer.state is State.FAILED for answer in answers) else ()
         events.changed(jobs=[e.id for e in endings], workers=[self._worker_id], topics=("queues", *letters))
+
+    def _trip(self) -> None:
+        """A failure here costs nothing: the next failed job asks again."""
+        try:
+            self.breakers.trip()
+        except DATABASE_ERRORS as error:
+            self._away(error)
+        except Exception:
+            log.exception("breaker.failed")
+            drop_connection()
 
     def _settle_one_by_one(self, endings: list[tuple[Ending, OnSettled]], error: Exception) -> None:
         """After a fault that nobody foresaw: whom it concerns ends Failed, the others as they ended."""

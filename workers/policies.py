@@ -2,6 +2,7 @@
 
 import logging
 
+from jobs.conf import conf
 from jobs.policy import policy
 from jobs.registry import catalogue
 from jobs.retry import RetryPolicy
@@ -25,3 +26,12 @@ def configured_retry_policy(type_name: str) -> RetryPolicy:
     except Exception:
         log.exception("recovery.no_policy", extra={"type": type_name})
         return RetryPolicy()
+
+
+def attempt_timeout(type_name: str) -> float:
+    """Seconds that an attempt of a type may take, were its request to say nothing."""
+    try:
+        return policy(catalogue.get(type_name) or type_name).timeout
+    except Exception:
+        log.exception("breaker.no_policy", extra={"type": type_name})
+        return conf().resilience.timeout

@@ -2,20 +2,24 @@
 
 import logging
 from random import Random
+from time import monotonic
+from uuid import UUID
 
-from jobs import events, presence, transitions, upkeep
+from jobs import events, presence, serving, transitions, upkeep
 from jobs.conf import conf
 from jobs.states import State
 from workers.connections import ENGINE
 from workers.locks.made import give_back
 from workers.neighbours import Neighbours, sweep_run_files
-from workers.policies import retry_policy
+from workers.policies import attempt_timeout, retry_policy
 from workers.service import Service
 
 log = logging.getLogger(__name__)
 LOCKED = 0.05  # seconds
-UNKNOWN_TYPES = 2.0  # seconds between two looks for parked jobs whose type somebody serves by now
+UNKNOWN_TYPES = 2.0  # seconds between two looks at what workers know and what jobs wait for
+CIRCUITS = 1.0  # seconds between two looks whether a breaker is to be probed, and what waits for one
 RUN_FILES = 600.0  # seconds between two looks for lock files that nobody needs
+REFUSED = 60.0  # seconds after which recovery tries again what the database refused
 _rng = Random()  # noqa: S311  (jitter)
 
 
@@ -36,34 +40,101 @@ def until_next_due() -> float:
     return interval if nearest is None else min(interval, max(0.005, nearest))
 
 
-def recover() -> int:
-    """End the executions whose lease ended: WorkerLost, and what the retry rule says. Their locks are given back."""
+class Recovery:
+    """Ends the executions whose lease ended; remembers for REFUSED seconds whose end the database refused."""
+
+    def __init__(self) -> None:
+        self._refused: set[UUID] = set()
+        self._again = monotonic() + REFUSED
+
+    def recover(self) -> int:
+        """One batch: WorkerLost, and what the retry rule says. The jobs' locks are given back.
+
+        What the database refuses takes nobody's place in the batch: the answer counts it too.
+        """
+        if monotonic() >= self._again:
+            self._refused.clear()
+            self._again = monotonic() + REFUSED
+        settings, before = conf(), len(self._refused)
+        found = transitions.expire(
+            grace=settings.recovery.lease_grace_period,
+            limit=settings.recovery.batch_size,
+            policy_of=retry_policy,
+            lost_limit=settings.resilience.lost_limit,
+            rng=_rng,
+            refused=self._refused,
+            using=ENGINE,
+        )
+        for job in found:
+            about = {"job": str(job.id), "state": str(job.state), "execution": job.execution}
+            log.warning("job.worker_lost", extra=about)
+        if found:
+            give_back([(job.id, job.dispatch_id) for job in found])
+            events.changed(jobs=[job.id for job in found], topics=("workers", "queues", "letters"))
+        return len(found) + len(self._refused) - before
+
+
+def unknown_types() -> int:
+    """Jobs whose type no worker of their queue knows: enqueue what one knows by now, park what none does, and end what
+    has waited for the grace. Answers the largest batch."""
     settings = conf()
-    found = transitions.expire(
-        grace=settings.recovery.lease_grace_period,
-        limit=settings.recovery.batch_size,
-        policy_of=retry_policy,
-        lost_limit=settings.resilience.lost_limit,
-        rng=_rng,
+    limit, silent_after = settings.recovery.batch_size, settings.worker.silent_after
+    unwatched_after = serving.unwatched_after(silent_after, settings.worker.leadership_lease)
+    opened = transitions.open_unknown(limit=limit, silent_after=silent_after, using=ENGINE)
+    transitions.watch_unserved(silent_after=silent_after, unwatched_after=unwatched_after, using=ENGINE)
+    # Whoever is started again, or replaced by another version, has its types back before so long: nothing is parked.
+    parked = transitions.park_unserved(
+        limit=limit, unserved_for=silent_after, silent_after=silent_after, unwatched_after=unwatched_after, using=ENGINE
+    )
+    failed = transitions.fail_unknown(
+        limit=limit,
+        grace=settings.resilience.unknown_type_grace,
+        silent_after=silent_after,
+        unwatched_after=unwatched_after,
         using=ENGINE,
     )
-    for job in found:
-        log.warning("job.worker_lost", extra={"job": str(job.id), "state": str(job.state), "execution": job.execution})
-    if found:
-        give_back([(job.id, job.dispatch_id) for job in found])
-        events.changed(jobs=[job.id for job in found], topics=("workers", "queues", "letters"))
-    return len(found)
+    for job in failed:
+        log.warning("job.unknown_type", extra={"job": str(job)})
+    if opened or parked or failed:
+        topics = ("jobs", "queues", "letters") if failed else ("jobs", "queues")
+        events.changed(jobs=None if opened else [*parked, *failed], topics=topics)
+    return max(opened, len(parked), len(failed))
 
 
-def open_unknown() -> int:
-    """Enqueue what was parked because no worker knew its type, now that one does."""
+def turn_circuits() -> int:
+    """Of breakers: park what waits behind open ones, let probes through, wake what waits behind closed ones.
+
+    Returns how many jobs it moved: while there are some, more may have come to where it looks.
+    """
     settings = conf()
-    opened = transitions.open_unknown(
-        limit=settings.recovery.batch_size, silent_after=settings.worker.silent_after, using=ENGINE
-    )
-    if opened:
+    known = transitions.breakers(using=ENGINE)
+    if not known:
+        return 0
+    batch = settings.recovery.batch_size
+    moved = transitions.open_circuits(limit=batch, using=ENGINE)
+    if broken := [name for name, state, _ in known if state != "closed"]:
+        silent_after = settings.worker.silent_after
+        unwatched_after = serving.unwatched_after(silent_after, settings.worker.leadership_lease)
+        moved += transitions.return_unserved(
+            limit=batch,
+            unserved_for=silent_after,
+            silent_after=silent_after,
+            unwatched_after=unwatched_after,
+            using=ENGINE,
+        )
+        moved += transitions.park_waiting(broken, limit=batch, silent_after=silent_after, using=ENGINE)
+        anew, probes = transitions.probe(
+            {name: attempt_timeout(name) for name, state, due in known if state == "open" and due},
+            patience=settings.worker.lease_duration,
+            silent_after=silent_after,
+            using=ENGINE,
+        )
+        for name in anew:
+            log.warning("breaker.probe_lost", extra={"type": name})
+        moved += probes + len(anew)
+    if moved:
         events.changed(topics=("jobs", "queues"))
-    return opened
+    return moved
 
 
 def sweep_workers() -> int:
@@ -97,10 +168,12 @@ def retain() -> int:
 def services() -> dict[str, Service]:
     """The routines of a worker, by name."""
     settings = conf()
+    recovery = settings.recovery
     made = [
         Service("promoter", promote_due, interval=until_next_due, batch=settings.scheduler.batch_size),
-        Service("recovery", recover, interval=settings.recovery.interval, batch=settings.recovery.batch_size),
-        Service("unknown types", open_unknown, interval=UNKNOWN_TYPES, batch=settings.recovery.batch_size),
+        Service("recovery", Recovery().recover, interval=recovery.interval, batch=recovery.batch_size),
+        Service("unknown types", unknown_types, interval=UNKNOWN_TYPES, batch=settings.recovery.batch_size),
+        Service("circuits", turn_circuits, interval=CIRCUITS, batch=1),
         Service("presence", sweep_workers, interval=settings.worker.silent_after),
         Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
         # Each machine has its own: no leader elsewhere can see what has died here.

@@ -122,6 +122,7 @@ class Worker:
             Slots(self._options.queues),
             self._book,
             self._ends,
+            begin=self._claims.begin,
             locks=self._wiring.locks,
             forkserver=self._forkserver,
             settings=self._settings,

@@ -72,6 +72,7 @@ def attempt(job: dict[str, Any]) -> int:
 register.filter("actor", actor_name)
 register.filter("clock", wording.clock)
 register.filter("span", wording.span)
+register.filter("limit", wording.limit)
 register.filter("count", wording.count)
 register.filter("size", wording.size)
 

@@ -6,7 +6,17 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.base import ReadOnly, named
 from jobs.admin.columns import instant, job_link, labelled, short
 from jobs.admin.site import site
-from jobs.models import Circuit, ConcurrencyKey, ConcurrencySlot, JobDependency, KnownType, Pause, Queue, Rate
+from jobs.models import (
+    Circuit,
+    ConcurrencyKey,
+    ConcurrencySlot,
+    JobDependency,
+    KnownType,
+    Pause,
+    Queue,
+    Rate,
+    UnservedType,
+)
 
 named(JobDependency, _("dependency"), _("dependencies"))
 named(ConcurrencyKey, _("concurrency key"), _("concurrency keys"))
@@ -16,6 +26,7 @@ named(Pause, _("pause"), _("pauses"))
 named(Circuit, _("breaker"), _("breakers"))
 named(Rate, _("rate"), _("rates"))
 named(KnownType, _("job type"), _("job types"))
+named(UnservedType, _("unserved type"), _("unserved types"))
 
 
 @admin.register(JobDependency, site=site)
@@ -104,3 +115,14 @@ class TypeAdmin(ReadOnly):
     ordering = ("name",)
     first = instant("first_seen_at", _("First seen"))
     served = instant("last_served_at", _("Last served"))
+
+
+@admin.register(UnservedType, site=site)
+class UnservedAdmin(ReadOnly):
+    """Types that jobs wait for and no live worker of their queue has."""
+
+    list_display = ("type", "queue_", "since_", "seen")
+    ordering = ("type", "queue")
+    queue_ = labelled("queue", _("Queue"))
+    since_ = instant("since", _("Since"))
+    seen = instant("seen_at", _("Last looked at"))

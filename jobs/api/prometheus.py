@@ -29,6 +29,7 @@ class _Figures(Collector):
         yield from _workers(board)
         yield from _queues(queries.depths(board))
         yield from _outbox(queries.outbox())
+        yield from _circuits(queries.circuits())
 
 
 def _gauge(name: str, says: str, labels: Collection[str], rows: Iterable[Row]) -> GaugeMetricFamily:
@@ -101,3 +102,11 @@ def exposition(accept: str) -> tuple[bytes, str]:
     """The figures and their content type, for what the `Accept` header asks for. Raises DatabaseError."""
     encode, content_type = choose_encoder(accept)
     return encode(FIGURES), content_type
+
+
+def _circuits(found: Collection[queries.CircuitRow]) -> Iterator[Metric]:
+    """Those that are not closed: a type without one is well, or was never heard of."""
+    states = [((one.type, one.state), 1.0) for one in found]
+    yield _gauge("circuit_state", "1 for the state of a breaker that is not closed.", ["type", "state"], states)
+    parked = [([one.type], float(one.parked)) for one in found]
+    yield _gauge("circuit_parked", "Jobs that wait for it, counted up to 1000.", ["type"], parked)

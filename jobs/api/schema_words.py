@@ -37,6 +37,7 @@ DESCRIPTIONS = (
     gettext_noop("The messages that wait for the broker; zeros where PostgreSQL carries the work."),
     gettext_noop("The queues, by name."),
     gettext_noop("A job type and what holds for its jobs; registered is false for one that was only seen."),
+    gettext_noop("A breaker that is not closed: the type's jobs wait parked until one that is tried succeeds."),
     gettext_noop("The job types, by name."),
     gettext_noop("What answers here, and how one is let in."),
     gettext_noop(

@@ -1,7 +1,7 @@
 """What the API answers. Instants are ISO 8601 in UTC; durations are seconds."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.utils.translation import gettext_noop
@@ -153,6 +153,12 @@ class JobDetailOut(JobOut):
         bool | None,
         Field(description=gettext_noop("A live worker of its queue has its type loaded; null once the job has ended.")),
     ]
+    fails_in: Annotated[
+        float | None,
+        Field(
+            description=gettext_noop("Seconds until it ends Failed because no live worker of its queue has its type.")
+        ),
+    ]
     attempts: list[AttemptOut]
     timeline: list[ChangeOut]
 
@@ -211,6 +217,21 @@ class WorkersOut(BaseModel):
     items: list[WorkerOut]
 
 
+class CircuitOut(BaseModel):
+    """A breaker that is not closed: the type's jobs wait parked until one that is tried succeeds."""
+
+    state: Literal["open", "half_open"]
+    opened_at: datetime
+    open_for: float
+    retry_in: Annotated[float | None, Field(description=gettext_noop("Null while a job is tried; 0: the next one is."))]
+    executions: int
+    failures: Annotated[int, Field(description=gettext_noop("Of those executions, within span: why it opened."))]
+    span: float
+    probe: Annotated[UUID | None, Field(description=gettext_noop("The job that is tried."))]
+    parked: int
+    at_least: Annotated[bool, Field(description=gettext_noop("More are parked than were counted."))]
+
+
 class TypeOut(BaseModel):
     """A job type and what holds for its jobs; registered is false for one that was only seen."""
 
@@ -225,6 +246,7 @@ class TypeOut(BaseModel):
     priority: int | None
     timeout: float | None
     max_attempts: int | None
+    circuit: Annotated[CircuitOut | None, Field(description=gettext_noop("Its breaker; null while it is closed."))]
     payload_schema: dict[str, Any] | None
     first_seen_at: datetime | None
     last_served_at: datetime | None

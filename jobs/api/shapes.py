@@ -1,6 +1,7 @@
 """Rows of `jobs.queries` in the shape of the answers."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from jobs.api.openapi import translated
@@ -33,6 +34,7 @@ def detail(found: Detail) -> dict[str, Any]:
         "payload": masked(found.job["type"], found.job["payload"]),
         "queue_served": found.queue_served,
         "type_served": found.type_served,
+        "fails_in": found.fails_in,
         "attempts": [_attempt(row) for row in found.attempts],
         "timeline": found.changes,
     }
@@ -50,6 +52,7 @@ def job_type(row: TypeRow) -> dict[str, Any]:
         "priority": row.priority,
         "timeout": row.timeout,
         "max_attempts": row.max_attempts,
+        "circuit": None if row.circuit is None else asdict(row.circuit),
         "payload_schema": translated(row.schema),
         "first_seen_at": row.first_seen_at,
         "last_served_at": row.last_served_at,

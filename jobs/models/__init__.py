@@ -11,6 +11,7 @@ from jobs.models.flow import (
     Pause,
     Queue,
     Rate,
+    UnservedType,
 )
 from jobs.models.history import DeadLetter, JobArtifact, JobAttempt, JobLog, JobStateChange
 from jobs.models.job import Job
@@ -35,5 +36,6 @@ __all__ = [
     "Queue",
     "Rate",
     "RecurringJob",
+    "UnservedType",
     "Worker",
 ]

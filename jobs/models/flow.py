@@ -117,7 +117,7 @@ class Pause(models.Model):
 
 
 class Circuit(models.Model):
-    """The breaker of a type, one for the whole cluster."""
+    """The breaker of a type, one for the whole cluster: gate of the jobs that wait while it is not closed."""
 
     type = models.TextField(primary_key=True)
     state = models.TextField(db_default="closed")
@@ -125,6 +125,12 @@ class Circuit(models.Model):
     retry_at = models.DateTimeField(null=True)
     probe_job_id = models.UUIDField(null=True)
     probe_deadline = models.DateTimeField(null=True)
+    probe_seconds = models.FloatField(null=True, help_text="How long the probe may run.")
+    closed_at = models.DateTimeField(null=True, help_text="When it closed last: what ended before counts no more.")
+    open_for = models.FloatField(db_default=30.0, help_text="Seconds until a probe is let through.")
+    executions = models.IntegerField(db_default=0, help_text="Those in the window that opened it.")
+    failures = models.IntegerField(db_default=0)
+    span = models.FloatField(db_default=30.0, help_text="The length of that window, in seconds.")
 
     class Meta:
         db_table = table("circuits")
@@ -136,6 +142,10 @@ class Circuit(models.Model):
                 "circuits_probe_has_deadline",
                 iff(Q(probe_job_id__isnull=False), Q(probe_deadline__isnull=False)),
             ),
+            check("circuits_probe_when_half_open", iff(Q(state="half_open"), Q(probe_job_id__isnull=False))),
+            check("circuits_retry_when_open", ~Q(state="open") | Q(retry_at__isnull=False)),
+            check("circuits_spans_positive", Q(open_for__gt=0, span__gt=0)),
+            check("circuits_failures_within_executions", Q(failures__gte=0, failures__lte=F("executions"))),
         ]
 
     def __str__(self) -> str:
@@ -161,6 +171,28 @@ class Rate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type}: {self.used}/{self.allowed}"
+
+
+class UnservedType(models.Model):
+    """A type that jobs of a served queue have and none of its live workers has, as whoever leads has seen it."""
+
+    id = models.BigAutoField(primary_key=True)
+    queue = models.TextField()
+    type = models.TextField()
+    since = models.DateTimeField(db_default=Now(), help_text="So long without a break.")
+    seen_at = models.DateTimeField(db_default=Now(), help_text="When somebody last looked.")
+
+    class Meta:
+        db_table = table("unserved_types")
+        constraints = [
+            models.UniqueConstraint(name="unserved_one_pair", fields=["queue", "type"]),
+            check("unserved_queue_format", queue_name("queue")),
+            check("unserved_type_format", type_name("type")),
+            check("unserved_seen_after_since", Q(seen_at__gte=F("since"))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue}: {self.type}"
 
 
 class KnownType(models.Model):

@@ -162,6 +162,24 @@ class Job(models.Model):
                 name="jobs_parked_order",
                 condition=SCHEDULED & Q(run_at__isnull=True),
             ),
+            models.Index(
+                "queue",
+                "gate",
+                F("priority").desc(),
+                "enqueued_at",
+                "id",
+                name="jobs_unknown_order",
+                condition=SCHEDULED & Q(waiting_for=str(Waiting.UNKNOWN_TYPE)),
+            ),
+            # Without the state: no plan takes another index for it while the statistics are older than what is parked.
+            models.Index(
+                "gate",
+                F("priority").desc(),
+                "created_at",
+                "id",
+                name="jobs_circuit_order",
+                condition=Q(waiting_for=str(Waiting.CIRCUIT)),
+            ),
             models.Index("lease_expires_at", "id", name="jobs_lease_order", condition=PROCESSING),
             models.Index("worker_id", name="jobs_of_worker", condition=PROCESSING),
             models.Index(

@@ -5,6 +5,7 @@ from jobs.queries.board import Board, BoardWorker, board
 from jobs.queries.bounded import Count
 from jobs.queries.catalogue import TypeRow, job_types
 from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
+from jobs.queries.circuits import CircuitRow, circuit, circuits
 from jobs.queries.counts import count, guess, newer, tabs, total
 from jobs.queries.cursor import NEWEST, OLDEST, Cursor
 from jobs.queries.depths import Depth, depths
@@ -34,6 +35,7 @@ from jobs.queries.outbox import Outbox, outbox
 from jobs.queries.pauses import PauseRow, pauses
 from jobs.queries.rhythm import Minute, rhythm
 from jobs.queries.seats import QueueUse, Running, Seat
+from jobs.queries.unserved import Unserved, unserved
 from jobs.queries.waiting import Hindrances, hindrances
 from jobs.queries.walking import Walked, walk
 
@@ -45,6 +47,7 @@ __all__ = [
     "BrokenModule",
     "Cause",
     "CausePage",
+    "CircuitRow",
     "Concern",
     "Count",
     "Cursor",
@@ -75,6 +78,7 @@ __all__ = [
     "Stats",
     "StuckHandler",
     "TypeRow",
+    "Unserved",
     "Walked",
     "WorkerFigures",
     "WorkerRow",
@@ -83,6 +87,8 @@ __all__ = [
     "board",
     "broken_modules",
     "causes",
+    "circuit",
+    "circuits",
     "count",
     "depths",
     "detail",
@@ -111,6 +117,7 @@ __all__ = [
     "tabs",
     "total",
     "troubles",
+    "unserved",
     "walk",
     "worker_figures",
     "workers",

@@ -10,20 +10,17 @@ from django.db import connections
 
 from jobs.conf import conf
 from jobs.queries.board import Board
+from jobs.queries.circuits import circuits
 from jobs.queries.depths import Depth
 from jobs.queries.fleet import WorkerTrouble, broken_modules, stuck_handlers, troubles
 from jobs.queries.outbox import Outbox, outbox
+from jobs.queries.unserved import unserved
 
 EACH = 20  # of one kind; a list longer than that is no list of concerns
 QUOTED = 3  # of what workers say of one server; they mostly say the same
 LETTERS = 2000
 BROKER, REDIS = ("broker",), ("redis", "claims")  # what workers call their parts that need it
 LATE = 60.0  # seconds after which a message in the outbox is late
-CIRCUITS = """
-SELECT type, state, opened_at, GREATEST(0, extract(epoch FROM now() - opened_at))::float8,
-    CASE WHEN retry_at IS NOT NULL THEN GREATEST(0, extract(epoch FROM retry_at - now())) END::float8
-FROM turno.circuits WHERE state <> 'closed' ORDER BY opened_at, type LIMIT %(each)s
-"""
 SUSPECTS = """
 SELECT id, type, queue, state, lost_count, created_at FROM turno.jobs
 WHERE lost_count >= 2 AND state IN ('Scheduled', 'Enqueued', 'Processing')
@@ -59,6 +56,7 @@ class Kind(StrEnum):
     WORKER_LOST = "worker_lost"
     REDIS_AWAY = "redis_away"
     QUEUE_UNSERVED = "queue_unserved"
+    TYPE_UNKNOWN = "type_unknown"
     CIRCUIT_OPEN = "circuit_open"
     SUSPECT = "suspect"
     MODULE_BROKEN = "module_broken"
@@ -97,11 +95,12 @@ class Concern:
     error, seen_by.
     worker_lost: worker (id), name, state, seen_ago, jobs, returns_in (None without jobs). Its id is empty and its name
     None for jobs whose worker's row is gone.
-    queue_unserved: queue, waiting, estimated, oldest_for. circuit_open: type, state (open, half_open), opened_at,
-    open_for, retry_in (None where nobody knows). suspect: job (id), type, queue, state, lost_count.
-    module_broken: module, error, where (names). handler_stuck: worker (name), type, job, error, at.
-    cause_grew: fingerprint, type, error_type, message, added (in the last
-    hour; with at_least, maybe more), last_at, last_ago.
+    queue_unserved: queue, waiting, estimated, oldest_for. type_unknown: type, queue, waiting, at_least, since,
+    since_for, fails_in (the first of them). circuit_open: type, state (open, half_open), opened_at, open_for, retry_in
+    (None while a job is tried), failures, executions, span, probe (a job), waiting, at_least. suspect: job (id), type,
+    queue, state, lost_count. module_broken: module, error, where (names). handler_stuck: worker (name), type, job,
+    error, at. cause_grew: fingerprint, type, error_type, message, added (in the last hour; with at_least, maybe more),
+    last_at, last_ago.
     paused: scope, value, reason, who, since, since_for, until, until_in, and for a queue waiting, estimated and
     oldest_for (else None).
     """
@@ -126,7 +125,8 @@ class Concern:
 def attention(board: Board, depths: Sequence[Depth], probed: Sequence[Probed] = ()) -> list[Concern]:
     """What needs a person, the worst kind first; at most 20 of each kind.
 
-    `probed`: what is known of the servers beside PostgreSQL. Reads circuits, suspects, new letters, the outbox.
+    `probed`: what is known of the servers beside PostgreSQL. Reads types that nobody has, circuits, suspects, new
+    letters and the outbox.
     """
     told = troubles(board.workers)
     broker, redis = _down(probed, "broker"), _down(probed, "redis")
@@ -138,6 +138,7 @@ def attention(board: Board, depths: Sequence[Depth], probed: Sequence[Probed] = 
         *_lost(board),
         *([_redis(redis, told)] if redis else []),
         *_unserved(depths),
+        *_unknown(),
         *_circuits(),
         *_suspects(),
         *_modules(board),
@@ -222,10 +223,23 @@ def _unserved(depths: Sequence[Depth]) -> Iterator[Concern]:
         yield Concern(Kind.QUEUE_UNSERVED, depth.queue, facts | {"oldest_for": depth.oldest_for})
 
 
+def _unknown() -> Iterator[Concern]:
+    for one in unserved():
+        facts = {
+            "type": one.type, "queue": one.queue, "waiting": one.jobs, "at_least": one.at_least, "since": one.since,
+            "since_for": one.since_for, "fails_in": one.fails_in,
+        }  # fmt: skip
+        yield Concern(Kind.TYPE_UNKNOWN, f"{one.queue}:{one.type}", facts)
+
+
 def _circuits() -> Iterator[Concern]:
-    for type_name, state, opened_at, open_for, retry_in in _rows(CIRCUITS):
-        facts = {"type": type_name, "state": state, "opened_at": opened_at, "open_for": open_for, "retry_in": retry_in}
-        yield Concern(Kind.CIRCUIT_OPEN, type_name, facts)
+    for one in circuits(limit=EACH, idle=False):
+        facts = {
+            "type": one.type, "state": one.state, "opened_at": one.opened_at, "open_for": one.open_for,
+            "retry_in": one.retry_in, "failures": one.failures, "executions": one.executions, "span": one.span,
+            "probe": one.probe and str(one.probe), "waiting": one.parked, "at_least": one.at_least,
+        }  # fmt: skip
+        yield Concern(Kind.CIRCUIT_OPEN, one.type, facts)
 
 
 def _suspects() -> Iterator[Concern]:

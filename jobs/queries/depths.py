@@ -9,19 +9,11 @@ from jobs.queries.board import Board, board
 from jobs.queries.estimates import COUNTED, index_entries
 from jobs.queries.pauses import PauseRow
 from jobs.queries.seats import QueueUse
+from jobs.queuewalk import MANY, NAMES, OLDEST
 
-QUEUES_SHOWN = 500
-# Queues are walked by the claim index, not counted; each is counted up to a bound, and its oldest job is the head of
-# one of its priorities.
-WAITING = """
-WITH RECURSIVE names AS (
-    (SELECT queue, 1 AS place FROM turno.jobs WHERE state = 'Enqueued' ORDER BY queue LIMIT 1)
-    UNION ALL
-    SELECT next.queue, n.place + 1 FROM names AS n CROSS JOIN LATERAL (
-        SELECT queue FROM turno.jobs WHERE state = 'Enqueued' AND queue > n.queue ORDER BY queue LIMIT 1
-    ) AS next
-    WHERE n.place < %(queues)s
-)
+# Each is counted up to a bound.
+WAITING = f"""
+WITH RECURSIVE {NAMES}
 SELECT n.queue, counted.jobs, extract(epoch FROM now() - oldest.at)::float8
 FROM names AS n
 CROSS JOIN LATERAL (
@@ -30,13 +22,7 @@ CROSS JOIN LATERAL (
         SELECT FROM turno.jobs WHERE state = 'Enqueued' AND queue = n.queue ORDER BY priority DESC LIMIT %(most)s
     ) AS x
 ) AS counted
-CROSS JOIN LATERAL (
-    SELECT min(head.enqueued_at) AS at FROM generate_series(-10, 10) AS p(priority) CROSS JOIN LATERAL (
-        SELECT enqueued_at FROM turno.jobs AS j
-        WHERE j.state = 'Enqueued' AND j.queue = n.queue AND j.priority = p.priority
-        ORDER BY j.enqueued_at LIMIT 1
-    ) AS head
-) AS oldest
+CROSS JOIN LATERAL ({OLDEST}) AS oldest
 """
 PARKED = """
 SELECT queue, count(*) FROM (
@@ -85,11 +71,11 @@ def depths(seen: Board | None = None) -> list[Depth]:
     """
     seen = board() if seen is None else seen
     with connections["default"].cursor() as cursor:
-        cursor.execute(WAITING, {"most": COUNTED + 1, "queues": QUEUES_SHOWN})
+        cursor.execute(WAITING, {"most": COUNTED + 1, "queues": MANY})
         waiting = {queue: (jobs, oldest) for queue, jobs, oldest in cursor.fetchall()}
         cursor.execute(PARKED, {"most": COUNTED + 1})
         parked = dict(cursor.fetchall())
-        cursor.execute(NAMED, {"queues": QUEUES_SHOWN})
+        cursor.execute(NAMED, {"queues": MANY})
         named = {name for (name,) in cursor.fetchall()}
     estimates = _estimates({queue: jobs for queue, (jobs, _) in waiting.items()})
     more_parked = sum(parked.values()) > COUNTED

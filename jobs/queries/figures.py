@@ -8,6 +8,8 @@ from django.db import connections
 
 from jobs.queries.durations import usual_duration
 from jobs.queries.estimates import COUNTED, index_entries
+from jobs.queuewalk import ALL, NAMES
+from jobs.queuewalk import OLDEST as OLDEST_OF_QUEUE
 from jobs.states import State
 
 CAUSES_COUNTED = 1000
@@ -28,22 +30,9 @@ SELECT
     (SELECT min(run_at) FROM turno.jobs WHERE state = 'Scheduled' AND run_at IS NOT NULL),
     now()
 """
-# The oldest of each queue is the head of its part of the claim index, so queues are walked and not counted.
-OLDEST = """
-WITH RECURSIVE names AS (
-    (SELECT queue FROM turno.jobs WHERE state = 'Enqueued' ORDER BY queue LIMIT 1)
-    UNION ALL
-    SELECT (SELECT queue FROM turno.jobs WHERE state = 'Enqueued' AND queue > n.queue ORDER BY queue LIMIT 1)
-    FROM names AS n WHERE n.queue IS NOT NULL
-), levels AS (
-    SELECT n.queue, p.priority FROM names AS n CROSS JOIN generate_series(-10, 10) AS p(priority)
-    WHERE n.queue IS NOT NULL
-)
-SELECT min(first.enqueued_at) FROM levels AS l CROSS JOIN LATERAL (
-    SELECT enqueued_at FROM turno.jobs AS j
-    WHERE j.state = 'Enqueued' AND j.queue = l.queue AND j.priority = l.priority
-    ORDER BY j.enqueued_at LIMIT 1
-) AS first
+OLDEST = f"""
+WITH RECURSIVE {NAMES}
+SELECT min(oldest.at) FROM names AS n CROSS JOIN LATERAL ({OLDEST_OF_QUEUE}) AS oldest
 """
 # Causes are walked by the index of the pending letters: one step a cause, however many letters it has.
 CAUSES = """
@@ -171,7 +160,7 @@ def stats(ended: Past | None = None) -> Stats:
     with connections["default"].cursor() as cursor:
         cursor.execute(NOW, {"most": COUNTED + 1})
         enqueued, timed, parked, processing, letters, next_run_at, as_of = cursor.fetchone()
-        cursor.execute(OLDEST)
+        cursor.execute(OLDEST, {"queues": ALL})
         (oldest,) = cursor.fetchone()
         cursor.execute(CAUSES, {"most": CAUSES_COUNTED + 1})
         (causes,) = cursor.fetchone()

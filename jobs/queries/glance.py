@@ -13,9 +13,9 @@ from jobs.queries.onejob import ATTEMPTS_SHOWN, CHANGES_SHOWN
 
 SIBLINGS = 1000
 COLUMNS = """j.id, j.type, j.queue, j.state, j.priority, j.executions, j.attempts_used, j.max_attempts, j.lost_count,
-    j.at_most_once, j.timeout, j.claimed_at, j.slot, j.worker_id, j.worker_label, j.lease_expires_at, j.progress,
-    j.stage, j.result, j.error_type, j.error_message, j.failure_kind, j.run_at, j.not_before, j.waiting_for, j.gate,
-    j.concurrency_key, j.concurrency_limit, j.unique_key, j.idempotency_key, j.origin, j.owner, j.tags,
+    j.at_most_once, j.timeout, j.claimed_at, j.started_at, j.slot, j.worker_id, j.worker_label, j.lease_expires_at,
+    j.progress, j.stage, j.result, j.error_type, j.error_message, j.failure_kind, j.run_at, j.not_before, j.waiting_for,
+    j.gate, j.concurrency_key, j.concurrency_limit, j.unique_key, j.idempotency_key, j.origin, j.owner, j.tags,
     j.recurring_job_id, j.fired_for, j.rerun_of, j.cancel_requested_at, j.cancel_requested_by, j.cancel_reason,
     j.created_at, j.enqueued_at, j.finished_at"""
 # Ages in seconds by the database's clock: the browser's and this process's may stand elsewhere.

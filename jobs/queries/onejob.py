@@ -8,14 +8,15 @@ from django.db import connections
 
 from jobs.conf import conf
 from jobs.models import Job, JobAttempt, JobLog, JobStateChange
-from jobs.states import FINAL, State
+from jobs.queries.unserved import grace
+from jobs.serving import LIVE
+from jobs.states import FINAL, State, Waiting
 
 ATTEMPTS_SHOWN = 200
 CHANGES_SHOWN = 500
-SERVED = """
-SELECT count(*) > 0, count(*) FILTER (WHERE %(type)s = ANY (types)) > 0
-FROM turno.workers
-WHERE state <> 'Offline' AND seen_at > now() - make_interval(secs => %(silent)s) AND queues ? %(queue)s
+SERVED = f"""
+WITH {LIVE}
+SELECT count(*) > 0, count(*) FILTER (WHERE %(type)s = ANY (types)) > 0 FROM live WHERE queue = %(queue)s
 """
 
 
@@ -24,7 +25,8 @@ class Detail:
     """A job's columns with its last executions and state changes, oldest first.
 
     `queue_served` says whether a live worker serves its queue, `type_served` whether one of those has its type loaded
-    too; None when the job has ended.
+    too; None when the job has ended. `fails_in`: seconds until it ends Failed because nobody has it, None where that
+    is not to come.
     """
 
     job: dict[str, Any]
@@ -32,6 +34,7 @@ class Detail:
     changes: list[dict[str, Any]]
     queue_served: bool | None
     type_served: bool | None
+    fails_in: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ def detail(id_: UUID) -> Detail | None:
     attempts = list(JobAttempt.objects.filter(job_id=id_).order_by("-ordinal").values()[:ATTEMPTS_SHOWN])
     changes = list(JobStateChange.objects.filter(job_id=id_).order_by("-id").values()[:CHANGES_SHOWN])
     by_queue, by_type = (None, None) if State(job["state"]) in FINAL else served(job["queue"], job["type"])
-    return Detail(job, attempts[::-1], changes[::-1], by_queue, by_type)
+    waits = job["waiting_for"] == Waiting.UNKNOWN_TYPE
+    left = grace(job["queue"], job["type"], job["enqueued_at"]) if waits else None
+    return Detail(job, attempts[::-1], changes[::-1], by_queue, by_type, left.fails_in if left is not None else None)
 
 
 def logs(id_: UUID, *, after: int = 0, execution: int | None = None, limit: int = 500) -> LogPage | None:

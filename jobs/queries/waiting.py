@@ -8,11 +8,15 @@ from uuid import UUID
 from django.db import connections
 
 from jobs.conf import conf
+from jobs.queries.circuits import CircuitRow, circuit
 from jobs.queries.onejob import served
 from jobs.queries.pauses import PauseRow, pauses
-from jobs.states import PARKED, State
+from jobs.queries.unserved import Grace, grace
+from jobs.serving import UNLOADED
+from jobs.states import PARKED, State, Waiting
 
 COUNTED = 1000
+MODULES = 3  # named of those that can't be imported
 # In the order of claiming, in two walks of its index: a better priority, and the same one but earlier.
 AHEAD = """
 SELECT count(*) FROM (
@@ -32,10 +36,6 @@ SELECT COALESCE((
 ), 0), (
     SELECT count(*) FROM turno.jobs WHERE state = 'Processing' AND queue = %(queue)s
 )
-"""
-CIRCUIT = """
-SELECT state, extract(epoch FROM retry_at - now())::float8
-FROM turno.circuits WHERE type = %(type)s AND state <> 'closed'
 """
 # Where its message is: in the outbox, or with the broker.
 MESSAGE = """
@@ -67,8 +67,9 @@ class Message:
 class Hindrances:
     """What keeps a waiting job from running. `ahead`: jobs before it in its queue (None when it is not queued there),
     counted up to COUNTED; `slots`: those that live workers have for the queue, `busy`: of the queue's running jobs;
-    `circuit_retry`: seconds until an open circuit lets one through, None without. `message`: of an Enqueued job, None
-    where PostgreSQL carries the work.
+    `circuit`: that of its type, None while it is closed. `message`: of an Enqueued job, None
+    where PostgreSQL carries the work. `grace`: of one parked for its type, None while it does not run. `unloaded`: what
+    live workers of the queue can't import ("module, error"), where none of them has the type.
     """
 
     pauses: list[PauseRow]
@@ -77,8 +78,10 @@ class Hindrances:
     ahead: int | None
     slots: int
     busy: int
-    circuit_retry: float | None
+    circuit: CircuitRow | None
     message: Message | None = None
+    grace: Grace | None = None
+    unloaded: tuple[str, ...] = ()
 
 
 def _paused(job: dict[str, Any]) -> list[PauseRow]:
@@ -88,15 +91,20 @@ def _paused(job: dict[str, Any]) -> list[PauseRow]:
     return [pause for pause in pauses() if (pause.scope, pause.value) in mine]
 
 
+def _unloaded(queue: str) -> tuple[str, ...]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(UNLOADED, {"queues": [queue], "silent": conf().worker.silent_after})
+        return tuple(f"{module}, {error}" for _queue, module, error in cursor.fetchall()[:MODULES])
+
+
 def hindrances(job: dict[str, Any]) -> Hindrances | None:
     """What stands in the way of a job (its columns); None for one that does not wait for a worker or a gate."""
     queued = job["state"] == State.ENQUEUED
     if not queued and job["waiting_for"] not in PARKED:
         return None
     by_queue, by_type = served(job["queue"], job["type"])
+    unknown = job["waiting_for"] == Waiting.UNKNOWN_TYPE
     with connections["default"].cursor() as cursor:
-        cursor.execute(CIRCUIT, {"type": job["type"]})
-        circuit = cursor.fetchone()
         cursor.execute(ROOM, {"queue": job["queue"], "silent": conf().worker.silent_after})
         slots, busy = cursor.fetchone()
         ahead = message = None
@@ -116,6 +124,8 @@ def hindrances(job: dict[str, Any]) -> Hindrances | None:
         ahead,
         slots,
         busy,
-        circuit_retry=circuit[1] if circuit is not None else None,
+        circuit=circuit(job["type"]),
         message=message,
+        grace=grace(job["queue"], job["type"], job["enqueued_at"]) if unknown else None,
+        unloaded=_unloaded(job["queue"]) if by_queue and not by_type else (),
     )

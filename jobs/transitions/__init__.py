@@ -4,6 +4,17 @@ Owners' writes (settle, release, renew, note) test the fence: job, dispatch toke
 throughout; every multi-row write locks jobs by id.
 """
 
+from jobs.transitions.begin import begin
+from jobs.transitions.circuits import (
+    Trip,
+    Tripped,
+    breakers,
+    open_circuits,
+    park_circuit,
+    park_waiting,
+    return_unserved,
+    trip,
+)
 from jobs.transitions.claim import Wanted, claim, claim_next, left, paused
 from jobs.transitions.expire import expire
 from jobs.transitions.finish import Finished
@@ -18,8 +29,9 @@ from jobs.transitions.outbox import (
     postpone_outbox,
     return_outbox,
 )
-from jobs.transitions.park import defer, open_unknown, park_unknown
+from jobs.transitions.park import defer
 from jobs.transitions.people import cancel, delete, requeue, run_now
+from jobs.transitions.probes import probe
 from jobs.transitions.promote import next_due, promote
 from jobs.transitions.purge import purge
 from jobs.transitions.reannounce import announced, reannounce, reannounce_oldest, waiting_queues
@@ -27,6 +39,7 @@ from jobs.transitions.renew import Renewal, cancels, renew, strays
 from jobs.transitions.settle import Settled, release, returned, settle, unstored
 from jobs.transitions.sql import CONTROL, DUE, OUTBOX, WORK
 from jobs.transitions.take_back import take_back
+from jobs.transitions.unknown import fail_unknown, open_unknown, park_unknown, park_unserved, watch_unserved
 
 __all__ = [
     "CONTROL",
@@ -40,8 +53,12 @@ __all__ = [
     "OutboxRow",
     "Renewal",
     "Settled",
+    "Trip",
+    "Tripped",
     "Wanted",
     "announced",
+    "begin",
+    "breakers",
     "cancel",
     "cancels",
     "claim",
@@ -51,15 +68,21 @@ __all__ = [
     "delete",
     "discard",
     "expire",
+    "fail_unknown",
     "lease_outbox",
     "left",
     "lost_ending",
     "next_due",
     "note",
+    "open_circuits",
     "open_unknown",
+    "park_circuit",
     "park_unknown",
+    "park_unserved",
+    "park_waiting",
     "paused",
     "postpone_outbox",
+    "probe",
     "promote",
     "purge",
     "reannounce",
@@ -69,11 +92,14 @@ __all__ = [
     "requeue",
     "requeue_letters",
     "return_outbox",
+    "return_unserved",
     "returned",
     "run_now",
     "settle",
     "strays",
     "take_back",
+    "trip",
     "unstored",
     "waiting_queues",
+    "watch_unserved",
 ]

@@ -10,11 +10,12 @@ import orjson
 from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Claim
-from jobs.transitions.park import park_unknown
+from jobs.serving import QUEUE_PAUSED
+from jobs.transitions.circuits import KEPT_BACK, park_circuit
 from jobs.transitions.sql import arrays, fetch, in_transaction
+from jobs.transitions.unknown import park_unknown
 
 LONG_NUMBER = re.compile(r"\d{19}")
-QUEUE_PAUSED = "p.scope = 'queue' AND (p.until IS NULL OR p.until > now())"
 
 # `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
 # COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
@@ -40,7 +41,8 @@ SELECT id, dispatch_id, type, queue, payload, slot, executions, attempts_used, m
 FROM claimed ORDER BY priority DESC, enqueued_at, id
 """
 
-# One statement. A queue that is paused is left out; a job that another worker is looking at is skipped.
+# One statement. A queue that is paused is left out, so is a type whose breaker is not closed, but for its probe; a job
+# that another worker is looking at is skipped.
 CLAIM_NEXT = f"""
 WITH offer AS (
     SELECT queue, slot, row_number() OVER (PARTITION BY queue ORDER BY slot) AS place
@@ -54,8 +56,8 @@ WITH offer AS (
 ), best AS MATERIALIZED (
     SELECT j.id, j.queue, j.priority, j.enqueued_at
     FROM room AS r CROSS JOIN LATERAL (
-        SELECT id, queue, priority, enqueued_at FROM turno.jobs
-        WHERE state = 'Enqueued' AND queue = r.queue AND type = ANY(%(types)s::text[])
+        SELECT id, queue, priority, enqueued_at FROM turno.jobs AS j
+        WHERE state = 'Enqueued' AND queue = r.queue AND type = ANY(%(types)s::text[]) AND NOT {KEPT_BACK}
         ORDER BY priority DESC, enqueued_at, id
         LIMIT r.free FOR NO KEY UPDATE SKIP LOCKED
     ) AS j
@@ -83,12 +85,13 @@ WITH seats AS MATERIALIZED (
       AND j.queue <> ALL (ARRAY(
           SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED}
       ))
+      AND NOT {KEPT_BACK}
     ORDER BY j.id FOR NO KEY UPDATE OF j
 )
 {SEATED}
 """
-LEFT_OUT = """
-SELECT j.id, j.dispatch_id, j.type
+LEFT_OUT = f"""
+SELECT j.id, j.dispatch_id, j.type, {KEPT_BACK}
 FROM turno.jobs AS j
 JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(queues)s::text[]) AS i(id, token, queue)
   ON j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
@@ -185,9 +188,11 @@ def claim(
 
 
 def left(out: Sequence[Wanted], *, types: Sequence[str], using: str = "default") -> set[UUID]:
-    """Of what a claim of `types` has left out, the tokens that wait on for a worker: their queue is paused.
+    """Of what a claim of `types` has left out, the tokens that wait on for a worker: their queue is paused, or the
+    breaker of their type was closed a moment ago.
 
-    Jobs of other types are parked. The others are not Enqueued with that token, or in another queue than was said.
+    Jobs of other types, and of types whose breaker is not closed, are parked. The others are not Enqueued with that
+    token, or in another queue than was said.
     """
     if not out:
         return set()
@@ -196,9 +201,12 @@ def left(out: Sequence[Wanted], *, types: Sequence[str], using: str = "default")
         return fetch(cursor, LEFT_OUT, arrays(("ids", "tokens", "slots", "queues"), out))
 
     rows = in_transaction(using, work)
-    unknown = [(id_, token) for id_, token, type_ in rows if type_ not in types]
+    unknown = [(id_, token) for id_, token, type_, _ in rows if type_ not in types]
     park_unknown(unknown, using=using)
-    return {token for _id, token, _type in rows} - {token for _id, token in unknown}
+    broken = {(id_, token): type_ for id_, token, type_, kept_back in rows if type_ in types and kept_back}
+    parked = park_circuit(list(broken), types=set(broken.values()), using=using)
+    gone = {token for _id, token in unknown} | {token for id_, token in broken if id_ in parked}
+    return {token for _id, token, _type, _kept_back in rows} - gone
 
 
 def paused(queues: Sequence[str], *, using: str = "default") -> set[str]:

@@ -16,6 +16,7 @@ from jobs.ids import new_id
 from jobs.metrics import BUCKETS
 from jobs.outcomes import Ending
 from jobs.states import State
+from jobs.transitions.circuits import wake
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
 from jobs.transitions.sql import DUE, arrays, fetch, notify_all, unnest
 
@@ -48,8 +49,13 @@ COLUMNS = {
 HISTOGRAM = ", ".join(f"count(*) FILTER (WHERE bucket = {n})::int" for n in range(len(BUCKETS) + 1))
 BOUNDS = ", ".join(f"{bound}::float8" for bound in BUCKETS)
 
+# A breaker's row is locked before the jobs (the order of all verbs): the count makes the plan do so. A probe that ended
+# well closes it, whatever else came of it opens it anew.
 FINISH = f"""
-WITH locked AS MATERIALIZED (
+WITH probes AS MATERIALIZED (
+    SELECT type, probe_job_id FROM turno.circuits
+    WHERE state = 'half_open' AND probe_job_id = ANY(%(id)s::uuid[]) ORDER BY type FOR NO KEY UPDATE
+), locked AS MATERIALIZED (
     SELECT i.*, j.executions, j.attempts_used, j.max_attempts, j.queue, j.type, j.slot, j.worker_label, j.claimed_at,
            j.enqueued_at, j.cancel_requested_at, j.cancel_requested_by, j.cancel_reason,
            j.cancel_requested_at IS NOT NULL AND i.to_state <> 'Succeeded' AS cancelled,
@@ -58,6 +64,7 @@ WITH locked AS MATERIALIZED (
     FROM {unnest("i", COLUMNS)}
     JOIN turno.jobs AS j ON j.id = i.id
     WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = i.worker_id AND j.state = 'Processing'
+      AND (SELECT count(*) FROM probes) >= 0
     ORDER BY j.id FOR NO KEY UPDATE OF j
 ), changed AS (
     UPDATE turno.jobs AS j
@@ -86,6 +93,15 @@ WITH locked AS MATERIALIZED (
 ) {dispatch("changed")}, ended AS (
     SELECT l.*, width_bucket(l.duration, ARRAY[{BOUNDS}]) AS bucket
     FROM locked AS l JOIN changed AS c ON c.id = l.id
+), circuits AS (
+    UPDATE turno.circuits AS c
+    SET state = CASE WHEN e.becomes = 'Succeeded' THEN 'closed' ELSE 'open' END, probe_job_id = NULL,
+        probe_deadline = NULL, probe_seconds = NULL,
+        closed_at = CASE WHEN e.becomes = 'Succeeded' THEN now() ELSE c.closed_at END,
+        retry_at = CASE WHEN e.becomes <> 'Succeeded' THEN now() + c.open_for * interval '1 second' END
+    FROM probes AS p JOIN ended AS e ON e.id = p.probe_job_id
+    WHERE c.type = p.type AND c.state = 'half_open' AND c.probe_job_id = p.probe_job_id
+    RETURNING c.type, c.state
 ), attempts AS (
     INSERT INTO turno.job_attempts (job_id, ordinal, attempt, tries, counted, dispatch_id, worker_id, worker_name,
         worker_host, worker_pid, worker_version, slot, started_at, ended_at, duration, outcome, error_type,
@@ -129,7 +145,9 @@ WITH locked AS MATERIALIZED (
                      FROM unnest(m.durations) WITH ORDINALITY AS a(n, place)
                      JOIN unnest(EXCLUDED.durations) WITH ORDINALITY AS b(n, place) USING (place))
 )
-SELECT id, dispatch_id, becomes, queue, executions FROM ended ORDER BY id
+SELECT id, dispatch_id, becomes, queue, executions,
+    (SELECT c.type FROM circuits AS c WHERE c.type = ended.type AND c.state = 'closed')
+FROM ended ORDER BY id
 """
 
 
@@ -165,10 +183,10 @@ def finish(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]]) -> lis
             seconds(e.duration), e.progress, e.stage, e.tries, e.exit_code, e.signal, e.peak_memory,
             new_id() if e.to is State.FAILED else None,
         ))  # fmt: skip
-    found = [
-        Finished(id_, token, State(state), queue, execution)
-        for id_, token, state, queue, execution in fetch(cursor, FINISH, arrays(COLUMNS, rows) | {"broker": broker()})
-    ]
+    written = fetch(cursor, FINISH, arrays(COLUMNS, rows) | {"broker": broker()})
+    found = [Finished(id_, token, State(state), queue, execution) for id_, token, state, queue, execution, _ in written]
+    if closed := sorted({type_ for *_, type_ in written if type_ is not None}):
+        wake(cursor, limit=conf().recovery.batch_size, types=closed)
     soon = {e.dispatch_id for _, e in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
     due = any(f.state is State.SCHEDULED and f.dispatch_id in soon for f in found)
     failed = any(f.state is State.FAILED for f in found)

@@ -9,21 +9,13 @@ from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
 
-from jobs.bounds import PRIORITIES
+from jobs.queuewalk import LEVELS, MANY, NAMES
 from jobs.transitions.outbox import NAMED_JOBS, dispatch
 from jobs.transitions.sql import OUTBOX, arrays, fetch, in_transaction, notify
 
 AGAIN = 600.0  # seconds within which one entry into the queue is announced again once at most
-QUEUES = 500  # looked at in one call
-WAITING_QUEUES = """
-WITH RECURSIVE names AS (
-    (SELECT queue, 1 AS place FROM turno.jobs WHERE state = 'Enqueued' ORDER BY queue LIMIT 1)
-    UNION ALL
-    SELECT next.queue, n.place + 1 FROM names AS n CROSS JOIN LATERAL (
-        SELECT queue FROM turno.jobs WHERE state = 'Enqueued' AND queue > n.queue ORDER BY queue LIMIT 1
-    ) AS next
-    WHERE n.place < %(most)s
-)
+WAITING_QUEUES = f"""
+WITH RECURSIVE {NAMES}
 SELECT queue FROM names
 """
 # Its message was confirmed so long ago; or it never had one, which happens to what was enqueued before there was a
@@ -56,7 +48,7 @@ SELECT count(*) FROM again
 # cancelled, and needs no message.
 OLDEST = f"""
 WITH oldest AS MATERIALIZED (
-    SELECT of_it.id FROM generate_series({PRIORITIES[0]}, {PRIORITIES[1]}) AS p(priority) CROSS JOIN LATERAL (
+    SELECT of_it.id FROM {LEVELS} CROSS JOIN LATERAL (
         SELECT j.id, j.enqueued_at FROM turno.jobs AS j
         WHERE j.priority = p.priority AND {ANNOUNCED} AND {NOT_LATELY}
         ORDER BY j.enqueued_at, j.id LIMIT %(limit)s
@@ -79,7 +71,7 @@ def waiting_queues(*, using: str = "default") -> list[str]:
     """The queues that have Enqueued jobs, by name; at most 500."""
 
     def work(cursor: CursorWrapper) -> list[str]:
-        return [queue for (queue,) in fetch(cursor, WAITING_QUEUES, {"most": QUEUES})]
+        return [queue for (queue,) in fetch(cursor, WAITING_QUEUES, {"queues": MANY})]
 
     return in_transaction(using, work)
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobs import bounds
+from jobs.conf import overridden
 from tests.transitions import rows
 
 pytestmark = pytest.mark.django_db
@@ -81,6 +82,20 @@ def test_an_unknown_type_is_answered_with_the_nearest_names(api):
     problem = api.post("/api/jobs", {"type": "test.reprt"}).problem(400)
     assert problem["code"] == "unknown_type"
     assert "test.report" in problem["nearest"]
+
+
+def test_where_unknown_types_are_accepted_only_what_needs_a_handler_is_left_out(api):
+    with overridden(api={"unknown_types": "accept"}):
+        made = api.post("/api/jobs", {"type": "elsewhere.only", "payload": {"any": [1, {"x": None}]}, "queue": "q"})
+        assert made.status == 201
+        api.post("/api/jobs", {"type": "elsewhere.only", "payload": {"a": "\0"}}).problem(400)
+        assert api.post("/api/jobs", {"type": "elsewhere.only", "payload": {"a": "x" * 300_000}}).status == 413
+        api.post("/api/jobs", {"type": "test.report", "payload": {"rows": 0}}).problem(400)
+        batch = api.post(BATCH, {"jobs": [{"type": "elsewhere.only"}, {"type": "test.any"}]})
+        assert batch.status == 201
+    found = api.get(f"/api/jobs/{made.json['id']}").json
+    assert (found["type"], found["queue"], found["payload"]) == ("elsewhere.only", "q", {"any": [1, {"x": None}]})
+    assert (found["type_served"], found["fails_in"]) == (False, None)
 
 
 def test_a_second_job_of_a_unique_key_answers_with_the_first(api):

@@ -146,6 +146,22 @@ def test_types_are_those_registered_and_those_seen(api):
     assert list(types) == sorted(types)
 
 
+def test_a_type_whose_breaker_is_not_closed_says_so_whether_it_is_registered_or_not(api):
+    rows.execute(
+        "INSERT INTO turno.circuits (type, state, opened_at, retry_at, executions, failures) VALUES"
+        " ('test.urgent', 'open', now(), now() + interval '9 s', 20, 12), ('old.one', 'open', now(), now(), 10, 10),"
+        " ('test.report', 'closed', now(), NULL, 10, 10)"
+    )
+    rows.make_jobs(2, "Scheduled", waiting_for="circuit", gate="test.urgent")
+    types = {item["name"]: item for item in api.get("/api/job-types").json["items"]}
+    circuit = types["test.urgent"]["circuit"]
+    assert (circuit["state"], circuit["failures"], circuit["executions"], circuit["span"]) == ("open", 12, 20, 30)
+    assert (circuit["parked"], circuit["at_least"], circuit["probe"]) == (2, False, None)
+    assert 0 < circuit["retry_in"] <= 9
+    assert types["old.one"]["circuit"]["retry_in"] == 0
+    assert types["test.report"]["circuit"] is None
+
+
 def test_info_names_the_product_its_version_and_how_to_come_in(stranger):
     expected = {"name": "Turno", "version": VERSION, "access": "key", "key_required": True}
     assert stranger.get("/api/info").json == expected

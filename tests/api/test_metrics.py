@@ -86,3 +86,16 @@ def test_without_a_key_nothing_is_told(stranger):
 
 def test_other_methods_are_refused(api):
     api.post("/metrics").problem(405)
+
+
+def test_it_tells_of_breakers_that_are_not_closed():
+    rows.execute(
+        "INSERT INTO turno.circuits (type, state, opened_at, retry_at) VALUES"
+        " ('a.type', 'open', now(), now()), ('b.type', 'closed', now(), NULL)"
+    )
+    rows.make_jobs(3, "Scheduled", waiting_for="circuit", gate="a.type")
+    found = scraped()
+    assert {key: value for key, value in found.items() if "circuit" in key[0]} == {
+        ("turno_circuit_state", ("open", "a.type")): 1,
+        ("turno_circuit_parked", ("a.type",)): 3,
+    }

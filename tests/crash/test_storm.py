@@ -25,6 +25,7 @@ from workers import tree
 
 pytestmark = [pytest.mark.crash, pytest.mark.longo]
 SECONDS = 60.0
+FLAPPING = {"TURNO_RESILIENCE__BREAKER_MINIMUM": "4", "TURNO_RESILIENCE__BREAKER_OPEN_FOR": "1s"}
 TYPES = [f"beats.{isolation}" for isolation in ISOLATIONS] + [f"once.{isolation}" for isolation in ISOLATIONS]
 
 
@@ -145,7 +146,7 @@ BLOWS = [
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_in_a_storm_no_two_executions_of_a_job_live_side_by_side_and_every_job_ends(fleet, profile, request, seed):
-    fleet.env |= QUICK
+    fleet.env |= QUICK | FLAPPING
     rng = random.Random(seed)
     with Proxy(database_url()) as proxy:
         storm = Storm(fleet, proxy, rng, request.getfixturevalue("cluster") if profile == "cluster" else None)

@@ -92,6 +92,30 @@ def test_several_things_are_counted(browser):
     assert "<script>window" not in html
 
 
+def test_breakers_say_why_they_opened_who_waits_and_what_comes_next(browser):
+    make_worker()
+    rows.execute(
+        "INSERT INTO turno.circuits (type, state, opened_at, retry_at, executions, failures) VALUES"
+        f" ('integration.sync', 'open', {rows.ago(12)}, {rows.ahead(1000)}, 20, 12),"
+        f" ('report.generate', 'open', {rows.ago(90)}, {rows.ago(1)}, 10, 10)"
+    )
+    tried = rows.make_job("Enqueued", type="file.process")
+    rows.execute(
+        "INSERT INTO turno.circuits (type, state, opened_at, probe_job_id, probe_deadline, executions, failures)"
+        f" VALUES ('file.process', 'half_open', {rows.ago(40)}, '{tried.id}', {rows.ahead(60)}, 15, 9)"
+    )
+    rows.make_jobs(1500, "Scheduled", waiting_for="circuit", gate="integration.sync")
+    rows.make_job("Scheduled", waiting_for="circuit", gate="report.generate")
+    _, html = page(browser)
+    said = text(html)
+    assert "Breaker open on integration.sync 12 of 20 executions failed within 30 s. Open for" in said
+    assert "one job is tried in 16:" in said
+    assert "~1 K jobs wait." in said
+    assert "the next job is tried." in said
+    assert "Breaker half-open on file.process" in said
+    assert "one job is being tried." in said
+
+
 def test_a_pause_alone_is_no_failure(browser):
     make_worker()
     rows.execute("INSERT INTO turno.pauses (scope, value, reason) VALUES ('type', 'a.b', '')")

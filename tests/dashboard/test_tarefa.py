@@ -73,6 +73,13 @@ def test_a_job_without_a_percentage_says_so(browser):
     assert "Running, without a percentage so far" in html
 
 
+def test_a_job_that_waits_for_its_turn_on_its_worker_is_not_shown_as_running(browser):
+    _, html = page(browser, rows.make_job("Processing", lost_count=2, started_at=None))
+    assert "Not started yet" in html
+    assert "Running, without a percentage so far" not in html
+    assert "<dt>Started</dt>" not in html
+
+
 def test_a_cancel_that_waits_for_the_worker_is_shown_with_who_asked_and_why(browser):
     made = rows.make_job(
         "Processing", cancel_requested_at=ago(4), cancel_requested_by="user:ana", cancel_reason="wrong file"

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import orjson
 import pytest
 
 from jobs.conf import overridden
@@ -83,6 +84,17 @@ def test_only_the_pauses_that_bite_are_told():
     found = hindrances(glance(made.id).job)
     assert {pause.scope for pause in found.pauses} == {"queue", "type", "tag", "key"}
     assert len(found.pauses) == 4
+
+
+def test_what_live_workers_of_its_queue_can_not_import_is_told_where_none_has_its_type():
+    made = rows.make_job(type="shop.pack", queue="default")
+    broken, other = {"module": "shop.jobs", "error": "SyntaxError: bad"}, {"part": "x", "error": "y"}
+    problems = orjson.dumps([broken, other]).decode()
+    rows.make_worker(queues={"default": 2}, types=["other"], problems=problems)
+    rows.make_worker(queues={"elsewhere": 2}, types=[], problems=problems.replace("shop.jobs", "far.jobs"))
+    assert hindrances(glance(made.id).job).unloaded == ("shop.jobs, SyntaxError: bad",)
+    rows.make_worker(queues={"default": 2}, types=["shop.pack"])
+    assert hindrances(glance(made.id).job).unloaded == ()
 
 
 def test_jobs_ahead_are_those_that_would_be_claimed_first():

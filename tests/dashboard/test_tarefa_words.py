@@ -1,13 +1,16 @@
 """Nothing that the engine writes about a job lacks words."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone, translation
 
 from dashboard import bulkwords, timeline
 from dashboard.reasons import why
+from jobs.queries.circuits import CircuitRow
 from jobs.queries.pauses import PauseRow
+from jobs.queries.unserved import Grace
 from jobs.queries.waiting import COUNTED, Hindrances, Message
 from jobs.states import PARKED, TIMED, Outcome, Reason, State, Waiting
 
@@ -22,7 +25,7 @@ NOW = timezone.now()
 JOB = {
     "recurring_name": None, "rerun_of": None, "origin": None, "run_at": NOW + timedelta(seconds=107),
     "state": "Enqueued", "waiting_for": None, "gate": None, "queue": "reports", "type": "report.generate",
-    "due_in": 107.0,
+    "due_in": 107.0, "id": uuid4(),
 }  # fmt: skip
 
 
@@ -81,7 +84,7 @@ def test_who_made_a_job_is_said_as_it_is_known():
 
 def hindered(**facts):
     blank = {"pauses": [], "queue_served": True, "type_served": True, "ahead": 0, "slots": 4, "busy": 0}
-    return Hindrances(**{**blank, "circuit_retry": None, **facts})
+    return Hindrances(**{**blank, "circuit": None, **facts})
 
 
 def texts(job, found):
@@ -92,8 +95,34 @@ def texts(job, found):
 def test_a_scheduled_job_says_what_it_waits_for(waiting):
     job = JOB | {"state": State.SCHEDULED, "waiting_for": str(waiting), "gate": "x" if waiting in PARKED else None}
     said = why(job, hindered(ahead=None) if waiting in PARKED else None)
-    assert said[0].text == str(timeline.WAITS[waiting])
+    if waiting is not Waiting.CIRCUIT:  # its words are its own
+        assert said[0].text == str(timeline.WAITS[waiting])
     assert (said[0].left == 107.0) is (waiting in TIMED)
+
+
+def circuit(**facts):
+    blank = {"type": "report.generate", "state": "open", "opened_at": NOW, "open_for": 40.0, "retry_in": 18.0}
+    blank |= {"executions": 20, "failures": 12, "span": 30.0, "probe": None, "parked": 3, "at_least": False}
+    return CircuitRow(**blank | facts)
+
+
+def test_a_job_behind_a_breaker_says_why_it_opened_and_what_comes_next():
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": "circuit", "gate": "report.generate"}
+    [reason] = why(job, hindered(ahead=None, circuit=circuit()))
+    assert (reason.text, reason.left) == ("The breaker of its type is open. One job is tried in", 18.0)
+    assert reason.note == "12 of 20 executions failed within 30 s."
+    half = circuit(state="half_open", retry_in=None, probe=uuid4())
+    assert "half-open. 12 of 20 executions failed within 30 s. One job is being tried" in texts(
+        job, hindered(ahead=None, circuit=half)
+    )
+    assert "in a moment" in texts(job, hindered(ahead=None, circuit=circuit(retry_in=0.0)))
+    assert "has closed" in texts(job, hindered(ahead=None))
+
+
+def test_a_queued_job_says_that_the_breaker_of_its_type_is_open_unless_it_is_the_one_that_is_tried():
+    assert "The breaker of its type is open" in texts(JOB, hindered(circuit=circuit()))
+    tried = circuit(state="half_open", retry_in=None, probe=JOB["id"])
+    assert "breaker" not in texts(JOB, hindered(circuit=tried))
 
 
 def test_a_queued_job_says_what_stands_in_its_way():
@@ -104,6 +133,9 @@ def test_a_queued_job_says_what_stands_in_its_way():
     assert "--queues reports:4" in said
     assert "More than 1,000 jobs are ahead" in said
     assert "has the type report.generate" in texts(JOB, hindered(type_served=False))
+    broken = hindered(type_served=False, unloaded=("shop.jobs, SyntaxError: bad", "shop.more, no module named x"))
+    said = "Handler not loadable: shop.jobs, SyntaxError: bad; shop.more, no module named x."
+    assert said in texts(JOB, broken)
     assert "All 4 slots" in texts(JOB, hindered(busy=4, ahead=2))
     assert "2 jobs are ahead" in texts(JOB, hindered(ahead=2))
     assert "A worker takes it in a moment" in texts(JOB, hindered())
@@ -133,8 +165,27 @@ def test_a_job_whose_message_waits_is_not_promised_for_the_next_moment():
 
 def test_a_job_whose_type_has_just_come_back_says_so():
     job = JOB | {"state": State.SCHEDULED, "waiting_for": "unknown_type", "gate": "report.generate"}
-    assert "Gate: report.generate" in texts(job, hindered(ahead=None, type_served=False))
-    assert "One has it now" in texts(job, hindered(ahead=None))
+    assert "by itself as soon as a live worker of the queue has it" in texts(job, hindered(type_served=False))
+    assert "One has it now: it goes back to its queue within a minute." in texts(job, hindered(ahead=None))
+
+
+def test_a_job_of_an_unknown_type_says_since_when_and_when_it_is_given_up():
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": "unknown_type", "gate": "report.generate"}
+    waits, missing, ends = why(job, hindered(ahead=None, type_served=False, grace=Grace(90.0, 3510.0)))
+    assert (waits.text, waits.since) == ("No worker knows its type.", 90.0)
+    assert missing.text == "No live worker of this queue has the type report.generate."
+    assert (ends.text, ends.left) == ("It ends as failed in", 3510.0)
+    assert ends.note == "Unless a worker of the queue reports has its type before."
+
+
+def test_a_job_of_an_unknown_type_is_not_given_up_while_nobody_takes_jobs_of_its_queue():
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": "unknown_type", "gate": "report.generate"}
+    pause = PauseRow("queue", "reports", "", None, NOW, 5.0, None, None)
+    stays = "It does not end as failed while no worker takes jobs of its queue."
+    assert stays in texts(job, hindered(ahead=None, type_served=False, queue_served=False))
+    assert stays in texts(job, hindered(ahead=None, type_served=False, pauses=[pause]))
+    assert "as failed" not in texts(job, hindered(ahead=None, type_served=False))  # nobody has looked at it yet
+    assert "as failed" not in texts(JOB, hindered(type_served=False))
 
 
 @pytest.mark.parametrize("scope", ["queue", "type", "tag", "key"])

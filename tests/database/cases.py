@@ -11,6 +11,7 @@ from jobs.states import PARKED, TIMED
 from tests.database.rows import LATER, NOON, STATES, TYPE, Row
 
 NOBODY = UUID(int=0)
+PROBE: Row = {"probe_job_id": NOBODY, "probe_deadline": LATER}
 TOO_LONG = "a" * 201
 NOT_FINAL = ("Enqueued", "Scheduled", "Processing")
 NOT_PROCESSING = tuple(state for state in STATES if state != "Processing")
@@ -148,14 +149,25 @@ FLOW_CASES = [
     *_each("pauses_value_not_empty", "pauses", "value", ""),
     *_each("circuits_type_format", "circuits", "type", *BAD_TYPES),
     *_each("circuits_state_known", "circuits", "state", "", "half-open", opened_at=NOON),
-    *_each("circuits_open_has_instant", "circuits", "state", "open", "half_open"),
-    Case("circuits_probe_has_deadline", "circuits", {"probe_job_id": NOBODY}),
+    Case("circuits_open_has_instant", "circuits", {"state": "open", "retry_at": LATER}),
+    Case("circuits_open_has_instant", "circuits", {"state": "half_open", **PROBE}),
+    Case("circuits_retry_when_open", "circuits", {"state": "open", "opened_at": NOON}),
+    Case("circuits_probe_when_half_open", "circuits", {"state": "half_open", "opened_at": NOON}),
+    Case("circuits_probe_when_half_open", "circuits", PROBE),
+    *_each("circuits_spans_positive", "circuits", "open_for", 0, -1),
+    *_each("circuits_spans_positive", "circuits", "span", 0, -1),
+    *_each("circuits_failures_within_executions", "circuits", "failures", -1, 1),
+    Case("circuits_probe_has_deadline", "circuits", {"state": "half_open", "opened_at": NOON, "probe_job_id": NOBODY}),
     Case("circuits_probe_has_deadline", "circuits", {"probe_deadline": LATER}),
     *_each("rates_type_format", "rates", "type", *BAD_TYPES),
     *_each("rates_allowed_positive", "rates", "allowed", 0, -1),
     *_each("rates_allowed_positive", "rates", "window", 0, -1),
     *_each("rates_used_not_negative", "rates", "used", -1),
     *_each("job_types_name_format", "job_types", "name", *BAD_TYPES),
+    _twin("unserved_one_pair", "unserved_types", queue="q", type="t"),
+    *_each("unserved_queue_format", "unserved_types", "queue", *BAD_QUEUES),
+    *_each("unserved_type_format", "unserved_types", "type", *BAD_TYPES),
+    Case("unserved_seen_after_since", "unserved_types", {"since": LATER, "seen_at": NOON}),
 ]
 
 CLUSTER_CASES = [
@@ -248,7 +260,9 @@ LEGAL = [
     Case("", "dead_letters", {"resolved_at": LATER, "resolved_how": "discarded"}),
     Case("", "dead_letters", beside={"resolved_at": LATER, "resolved_how": "requeued"}, shared=("job_id",)),
     *_each("", "queues", "slots", None, 0, 1000),
-    *_each("", "circuits", "state", "closed", "open", "half_open", opened_at=NOON),
+    Case("", "circuits", {"state": "closed", "opened_at": NOON, "executions": 10, "failures": 10}),
+    Case("", "circuits", {"state": "open", "opened_at": NOON, "retry_at": LATER}),
+    Case("", "circuits", {"state": "half_open", "opened_at": NOON, **PROBE}),
     Case("", "workers", {"state": "Online"}, beside={"state": "Offline"}, shared=("boot_id",)),
     Case("", "concurrency_keys", {"kind": "type", "value": "k"}, beside={"kind": "key", "value": "k"}),
     *_each("", "recurring_jobs", "queue", None, "default"),

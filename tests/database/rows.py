@@ -86,6 +86,7 @@ BASE: dict[str, Callable[[], Row]] = {
     "circuits": lambda: {"type": uuid4().hex},
     "rates": lambda: {"type": uuid4().hex, "allowed": 100, "window": 60.0},
     "job_types": lambda: {"name": uuid4().hex},
+    "unserved_types": lambda: {"queue": "default", "type": uuid4().hex},
     "workers": _worker,
     "leases": lambda: {"name": uuid4().hex, "until": LATER},
     "recurring_jobs": _recurring,

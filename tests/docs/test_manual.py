@@ -12,6 +12,8 @@ MANUAL = PROJECT / "docs" / "manual"
 CHAPTERS = [
     (MANUAL / "en" / "promises.md", MANUAL / "pt-BR" / "promessas.md"),
     (MANUAL / "en" / "transports.md", MANUAL / "pt-BR" / "transportes.md"),
+    (MANUAL / "en" / "handlers.md", MANUAL / "pt-BR" / "handlers.md"),
+    (MANUAL / "en" / "resilience.md", MANUAL / "pt-BR" / "resiliencia.md"),
     (MANUAL / "en" / "installation.md", MANUAL / "pt-BR" / "instalacao.md"),
     (MANUAL / "en" / "dashboard.md", MANUAL / "pt-BR" / "painel.md"),
     (MANUAL / "en" / "scaling.md", MANUAL / "pt-BR" / "escalar.md"),
@@ -49,7 +51,7 @@ def _undocumented(code):
     return tree
 
 
-@pytest.mark.parametrize("pages", CHAPTERS[:2], ids=lambda pages: pages[0].stem)  # the others have no table of settings
+@pytest.mark.parametrize("pages", CHAPTERS[:4], ids=lambda pages: pages[0].stem)  # the others have no table of settings
 def test_every_setting_exists_and_has_the_default_that_is_said(pages):
     said = [settings_table(page) for page in pages]
     assert said[0] == said[1]
@@ -61,9 +63,12 @@ def test_every_setting_exists_and_has_the_default_that_is_said(pages):
         assert value == getattr(model(**{name: default}), name) if default else not value, key
 
 
-def test_every_setting_of_broker_and_redis_is_explained():
-    said = settings_table(MANUAL / "en" / "transports.md")
-    known = {f"{section}.{key}" for section in ("messaging", "redis") for key in _keys(section)}
+@pytest.mark.parametrize(
+    ("chapter", "sections"), [("transports.md", ("messaging", "redis")), ("resilience.md", ("resilience",))]
+)
+def test_every_setting_of_these_sections_is_explained(chapter, sections):
+    said = settings_table(MANUAL / "en" / chapter)
+    known = {f"{section}.{key}" for section in sections for key in _keys(section)}
     assert known - set(said) == set()
 
 

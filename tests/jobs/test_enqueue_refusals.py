@@ -80,6 +80,39 @@ def test_an_instant_and_a_delay_exclude_each_other():
     assert errors_of(run_at=datetime(2030, 1, 1, tzinfo=UTC), delay=5) == {"delay": ["Give run_at or delay, not both."]}
 
 
+@pytest.mark.parametrize(
+    ("request_", "kind", "field"),
+    [
+        ({"payload": {"a": "x" * 262_144}}, PayloadTooLarge, "payload"),
+        ({"payload": {"a": {"b": "x\0"}}}, Invalid, "payload.a.b"),
+        ({"payload": {"a": float("nan")}}, Invalid, "payload.a"),
+        ({"payload": [1]}, Invalid, "payload"),
+        ({"type": "Not a name"}, Invalid, "type"),
+        ({"queue": "dead-letter"}, Invalid, "queue"),
+        ({"max_attempts": 101}, Invalid, "max_attempts"),
+    ],
+    ids=["size", "NUL", "NaN", "no object", "its name", "queue", "attempts"],
+)
+def test_what_is_accepted_without_a_handler_is_held_to_all_that_needs_none(request_, kind, field):
+    with overridden(api={"unknown_types": "accept"}):
+        assert set(errors_of(kind, **({"type": "elsewhere.only"} | request_))) == {field}
+
+
+def test_a_depth_is_limited_without_a_handler_too():
+    nested: dict[str, Any] = {}
+    for _ in range(70):
+        nested = {"a": nested}
+    with overridden(api={"unknown_types": "accept"}):
+        errors = errors_of(type="elsewhere.only", payload=nested)
+    [field] = errors
+    assert field.startswith("payload")
+
+
+def test_a_type_with_a_handler_is_validated_also_where_others_are_accepted():
+    with overridden(api={"unknown_types": "accept"}):
+        assert set(errors_of(type="test.report", payload={"rows": 0})) == {"payload.rows"}
+
+
 def test_an_unknown_type_is_refused_with_the_nearest_names():
     errors = errors_of(UnknownType, type="test.repor")
     assert errors == {"type": ["There is no such job type; did you mean test.report, test.urgent, test.once?"]}

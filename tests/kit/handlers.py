@@ -172,6 +172,18 @@ def probe_orm_thread(ctx: JobContext, payload: Mark) -> Any:
     return {"jobs": Job.objects.count()}
 
 
+@job_type("probe.transaction", isolation="thread")
+def probe_transaction(ctx: JobContext, payload: Mark) -> Any:
+    """Keeps a transaction open from its first line to its last."""
+    from django.db import transaction
+
+    from jobs.models import Job
+
+    with transaction.atomic():
+        Job.objects.exists()
+        return plain(ctx, payload)
+
+
 @job_type("probe.lines")
 async def probe_lines(ctx: JobContext, payload: Mark) -> Any:
     """Says a line every 50 ms for `hold` seconds, and returns how many."""

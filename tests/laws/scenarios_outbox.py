@@ -89,7 +89,7 @@ WAYS = {
     "requeued": "people.REQUEUE",
     "released": "finish.FINISH",
     "lost": "finish.FINISH",
-    "gate opened": "park.OPEN_UNKNOWN",
+    "gate opened": "unknown.OPEN_UNKNOWN",
 }
 
 

@@ -16,7 +16,7 @@ from tests.laws.guards import keep
 from tests.races.two import PATIENCE, Other, holding, is_free, lock, rival
 from tests.transitions import rows
 from tests.transitions.edges import CALLER, Case, Fence, claimant, ending, lose, make
-from tests.transitions.rows import make_job
+from tests.transitions.rows import Made, make_job
 
 ENGINE = "engine"
 
@@ -131,14 +131,14 @@ VERBS: dict[str, tuple[State, Callable[[list[Case]], object]]] = {
         lambda cases: transitions.reannounce([(c.made.id, c.token) for c in cases], using=ENGINE),
     ),
 }
+AS_THEY_LIE = "SELECT id FROM turno.jobs WHERE id = ANY(%s) ORDER BY ctid"
 PLANS = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_indexscan = off; SET enable_bitmapscan = off"
 
 
 def in_one_order(verb: str) -> None:
     """A batch that names its jobs from the last to the first, while somebody holds the first of them."""
     state, call = VERBS[verb]
-    ids = sorted(uuid4() for _ in range(2))
-    high, low = (Case(str(state), Fence.RIGHT, make_job(state, id=id_, worker=CALLER)) for id_ in reversed(ids))
+    high, low = (Case(str(state), Fence.RIGHT, made) for made in _lying_backwards(state))
     with rival() as other:
         lock(other, low.made.id)
         late = Other(
@@ -149,6 +149,16 @@ def in_one_order(verb: str) -> None:
         other.rollback()
     late.answer()
     keep(free, "two batches lock each other out: one held a later job while it waited for an earlier one")
+
+
+def _lying_backwards(state: State) -> tuple[Made, Made]:
+    """Two jobs, the one of the greater id before the other in the table too, whatever room earlier tests left there."""
+    for _ in range(100):
+        low, high = sorted(uuid4() for _ in range(2))
+        pair = make_job(state, id=high, worker=CALLER), make_job(state, id=low, worker=CALLER)
+        if [row["id"] for row in rows.select(AS_THEY_LIE, [high, low])] == [high, low]:
+            return pair
+    raise AssertionError("rows are not written one behind the other")
 
 
 def meets_a_conflict() -> None:

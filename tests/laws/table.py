@@ -216,7 +216,7 @@ ORDERED = {
     "claim": sql("claim.CLAIM_BY_ID", ("ORDER BY j.id FOR", "FOR")),
     "cancel": sql("people.LOCK", ("ORDER BY id FOR", "FOR")),
     "defer": sql("park.DEFER", ("ORDER BY j.id FOR", "FOR")),
-    "park_unknown": sql("park.PARK_UNKNOWN", ("ORDER BY j.id FOR", "FOR")),
+    "park_unknown": sql("unknown.PARK_UNKNOWN", ("ORDER BY j.id FOR", "FOR")),
     "reannounce": sql("reannounce.NAMED", ("ORDER BY j.id FOR", "FOR")),
 }
 ORDER = [

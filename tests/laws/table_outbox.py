@@ -66,7 +66,7 @@ OUTBOX = [
         Law(6, f"a {verb} waits and does not skip", "waits for ever", (sql(where, (WAITS, SKIPS)),), scenario)
         for verb, where, scenario in (
             ("defer", "park.DEFER", partial(outbox.put_aside_while_somebody_looks, "defer")),
-            ("park_unknown", "park.PARK_UNKNOWN", partial(outbox.put_aside_while_somebody_looks, "park_unknown")),
+            ("park_unknown", "unknown.PARK_UNKNOWN", partial(outbox.put_aside_while_somebody_looks, "park_unknown")),
             ("reannounce", "reannounce.NAMED", outbox.given_up_while_somebody_looks),
         )
     ),

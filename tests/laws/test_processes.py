@@ -50,7 +50,7 @@ def test_a_worker_that_counts_no_deadline_runs_jobs_beside_its_successors(fleet,
 
 def test_when_everybody_leads_nothing_runs_twice(fleet):
     """Law 5: the lease row saves work, and guards nothing. (There are no advisory locks: see the next test.)"""
-    fleet.env["MUTANT"] = "everybody_leads"
+    fleet.env |= {"MUTANT": "everybody_leads", "TURNO_RESILIENCE__BREAKER": "false"}  # the good wait for no bad ones
     for name in ("a", "b", "c"):
         fleet.start(name, "default:4").wait_ready()
     types = ("probe.async", "probe.thread", "probe.process")

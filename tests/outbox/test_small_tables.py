@@ -8,8 +8,9 @@ from django.db import connections
 
 from jobs.transitions.claim import CLAIM_BY_ID, LEFT_OUT
 from jobs.transitions.outbox import CONFIRM
-from jobs.transitions.park import DEFER, PARK_UNKNOWN
+from jobs.transitions.park import DEFER
 from jobs.transitions.reannounce import NAMED
+from jobs.transitions.unknown import PARK_UNKNOWN
 from tests.database.explain import nodes
 from tests.transitions.edges import claimant
 from tests.transitions.rows import execute, make_jobs, select

@@ -1,4 +1,4 @@
-"""Real workers and a real broker: what was lost is found, what nobody knew waits, what a relay left is taken on."""
+"""Real workers and a real broker: what was lost is found, what a relay left is taken on."""
 
 import threading
 from contextlib import suppress
@@ -6,9 +6,8 @@ from contextlib import suppress
 import pytest
 
 import tests.kit.handlers  # noqa: F401
-from jobs.enqueue import JobRequest, enqueue, enqueue_many
+from jobs.enqueue import JobRequest, enqueue_many
 from jobs.models import Job, OutboxMessage
-from tests.kit.look import steps
 from tests.kit.processes import eventually
 from tests.kit.rabbitmq_server import raw
 
@@ -41,20 +40,6 @@ def test_jobs_whose_messages_the_broker_lost_are_found_and_run_once(fleet, clust
     fleet.start("late", "default:8").wait_ready()
     eventually(ended, "all have run")
     assert_each_started_once(fleet, [str(n) for n in range(COUNT)])
-
-
-def test_a_type_that_only_a_later_worker_knows_waits_for_that_worker(fleet, cluster):
-    fleet.start("ignorant", TURNO_HANDLERS="[]", TURNO_SAMPLES__ENABLED="true").wait_ready()
-    made = enqueue("probe.async", {"key": "one"})
-    eventually(lambda: Job.objects.get(pk=made.id).waiting_for == "unknown_type", "it is parked")
-    assert Job.objects.get(pk=made.id).gate == "probe.async"
-    fleet.start("knowing").wait_ready()
-    eventually(ended, "it has run")
-    changes = [reason for _, _, reason in steps(made.id)]
-    assert changes[:2] == ["created", "parked"]
-    assert changes[-2:] == ["claimed", "succeeded"]
-    assert "gate_opened" in changes
-    assert len(fleet.starts("one")) == 1
 
 
 def test_relays_that_are_killed_again_and_again_lose_nothing_and_start_nothing_twice(fleet, cluster):

@@ -7,18 +7,21 @@ import pytest
 import jobs.queries
 from jobs.queries import LetterFilter
 from jobs.queries.causes import CAUSES, COUNTS, TABS
+from jobs.queries.circuits import CIRCUITS
 from jobs.queries.durations import DURATIONS
 from jobs.queries.figures import CAUSES as CAUSES_OF_STATS
 from jobs.queries.figures import DAY, HOUR, NOW, OLDEST
 from jobs.queries.fleet import FIGURES
 from jobs.queries.letters import LETTERS
 from jobs.queries.rhythm import RHYTHM
+from jobs.queries.unserved import UNSERVED
+from jobs.queuewalk import ALL
 from tests.database.explain import indexes_used, plan_of, tables_scanned
 from tests.kit import emptied
 from tests.transitions.rows import Sql, ahead, execute, make_jobs
 
 pytestmark = pytest.mark.django_db
-SMALL = {"pauses", "circuits", "queues"}
+SMALL = {"pauses", "circuits", "queues", "unserved_types"}
 BOARD, DEPTHS, ATTENTION = (sys.modules[f"{jobs.queries.__name__}.{name}"] for name in ("board", "depths", "attention"))
 LETTERS_MADE = """
 INSERT INTO turno.dead_letters (id, job_id, type, queue, failure_kind, error_message, stack, fingerprint, attempts,
@@ -45,6 +48,10 @@ SELECT gen_random_uuid(), 'w-' || n, 'h', n::text, '1', 1, '1', '1', '{"default"
     CASE WHEN n > 20 THEN 'Offline' ELSE 'Online' END, now() - CASE WHEN n > 20 THEN n ELSE 0 END * interval '1 minute'
 FROM generate_series(1, 3000) AS n
 """
+UNSERVED_MADE = """
+INSERT INTO turno.unserved_types (queue, type, since)
+SELECT 'default', 'type.' || n, now() - interval '1 day' FROM generate_series(0, 50) AS n
+"""
 PAUSES_MADE = "INSERT INTO turno.pauses (scope, value) SELECT 'tag', n::text FROM generate_series(1, 50) AS n"
 
 
@@ -59,9 +66,10 @@ def old_house(django_db_setup, django_db_blocker):
         make_jobs(300, queue=Sql("'queue-' || n % 3"))
         make_jobs(100, "Scheduled", run_at=ahead(60))
         make_jobs(100, "Scheduled", waiting_for="circuit", gate=Sql("'type.' || n % 5"))
+        make_jobs(100, "Scheduled", waiting_for="unknown_type", gate=Sql("'type.' || n % 5"))
         make_jobs(20, "Scheduled", lost_count=2)
         make_jobs(200, "Processing")
-        for statement in (LETTERS_MADE, ATTEMPTS_MADE, MINUTES_MADE, WORKERS_MADE, PAUSES_MADE):
+        for statement in (LETTERS_MADE, ATTEMPTS_MADE, MINUTES_MADE, WORKERS_MADE, UNSERVED_MADE, PAUSES_MADE):
             execute(statement)
         execute(
             "ANALYZE turno.jobs, turno.dead_letters, turno.job_attempts, turno.metrics_minute, turno.workers, "
@@ -87,7 +95,8 @@ def of_tab(tab: str) -> str:
 
 STATEMENTS = {
     "stats: now": (NOW, MOST, {"jobs_claim_order", "jobs_due_order", "jobs_parked_order", PROCESSING, PENDING}),
-    "stats: the oldest": (OLDEST, {}, {"jobs_claim_order"}),
+    "stats: the oldest": (OLDEST, {"queues": ALL}, {"jobs_claim_order"}),
+    "circuits": (CIRCUITS, {"type": None, "limit": 20, "most": 1000, "idle": False}, {"jobs_circuit_order"}),
     "stats: causes": (CAUSES_OF_STATS, {"most": 1001}, {PENDING}),
     "stats: the hour": (HOUR, {}, {"metrics_one_row"}),
     "stats: the day": (DAY, {}, {"metrics_one_row"}),
@@ -102,6 +111,11 @@ STATEMENTS = {
     ),
     "depths: waiting": (DEPTHS.WAITING, MOST | {"queues": 500}, {"jobs_claim_order"}),
     "depths: parked": (DEPTHS.PARKED, MOST, {"jobs_parked_order"}),
+    "attention: unknown types": (
+        UNSERVED,
+        MOST | {"silent": 15.0, "unwatched": 45.0, "grace": 3600.0, "shown": 20},
+        {"jobs_unknown_order"},
+    ),
     "attention: suspects": (ATTENTION.SUSPECTS, {"each": 20}, {"jobs_suspect"}),
     "attention: causes": (
         ATTENTION.GREW,

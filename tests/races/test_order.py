@@ -31,6 +31,10 @@ VERBS = {
             [Note(c.made.id, c.token, progress=9) for c in cases], worker_id=CALLER, using=ENGINE
         ),
     ),
+    "begin": (
+        State.PROCESSING,
+        lambda cases: transitions.begin([(c.made.id, c.token) for c in cases], worker_id=CALLER, using=ENGINE),
+    ),
     "claim": (
         State.ENQUEUED,
         lambda cases: transitions.claim([(c.made.id, c.token, 0) for c in cases], **claimant(), using=ENGINE),

@@ -178,6 +178,11 @@ def _note(cases: Cases, using: str) -> Answer:
     return _by_token(cases, transitions.note(notes, worker_id=CALLER, using=using))
 
 
+def _begin(cases: Cases, using: str) -> Answer:
+    held = [(case.made.id, case.token) for case in cases]
+    return _by_token(cases, transitions.begin(held, worker_id=CALLER, begun=False, using=using))
+
+
 def _settling(make_ending: Callable[[Case], Ending]) -> Verb:
     def call(cases: Cases, using: str) -> Answer:
         answer = transitions.settle([make_ending(case) for case in cases], worker_id=CALLER, using=using)
@@ -221,6 +226,30 @@ def _open_unknown(cases: Cases, using: str) -> Answer:
     return parked
 
 
+def _long_unserved(cases: Cases) -> None:
+    """Every queue of the cases is served, and since yesterday by nobody who has their type."""
+    make_worker(queues={case.made.queue: 1 for case in cases}, types=["other"])
+    for case in cases:
+        execute(
+            "INSERT INTO turno.unserved_types (queue, type, since) VALUES (%s, %s, now() - interval '1 day')",
+            case.made.queue, case.made.type,
+        )  # fmt: skip
+
+
+def _of_unknown_types(situation: str, to: State, act: Callable[..., list[UUID]], **options: Any) -> Verb:
+    def call(cases: Cases, using: str) -> Answer:
+        _long_unserved(cases)
+        try:
+            moved = act(limit=100, silent_after=15, unwatched_after=45, using=using, **options)
+        finally:
+            execute("DELETE FROM turno.workers")
+            execute("DELETE FROM turno.unserved_types")
+        assert set(moved) == {case.made.id for case in cases if case.situation == situation}
+        return dict.fromkeys(moved, to)
+
+    return Verb(call)
+
+
 def _by_person(act: Callable[..., list[Verdict]], **options: Any) -> Verb:
     def call(cases: Cases, using: str) -> Answer:
         verdicts = act([case.made.id for case in cases], using=using, **options)
@@ -242,6 +271,7 @@ VERBS: dict[str, Verb] = {
     "claim_next": Verb(_claim_next),
     "renew": Verb(_renew, tuple(Fence)),
     "note": Verb(_note, tuple(Fence)),
+    "begin": Verb(_begin, tuple(Fence)),
     "settle Succeeded": _settling(lambda c: ending(c, State.SUCCEEDED)),
     "settle Failed": _settling(lambda c: ending(c, State.FAILED)),
     "settle retry": _settling(lambda c: ending(c, State.SCHEDULED)),
@@ -256,6 +286,8 @@ VERBS: dict[str, Verb] = {
     "defer": _aside(transitions.defer),
     "park_unknown": _aside(transitions.park_unknown),
     "open_unknown": Verb(_open_unknown),
+    "park_unserved": _of_unknown_types("enqueued", State.SCHEDULED, transitions.park_unserved, unserved_for=15),
+    "fail_unknown": _of_unknown_types("of an unknown type", State.FAILED, transitions.fail_unknown, grace=1),
     "cancel": _by_person(transitions.cancel, actor="rui", reason="late"),
     "requeue": _by_person(transitions.requeue, actor="rui"),
     "run_now": _by_person(transitions.run_now, actor="rui"),

@@ -33,6 +33,8 @@ LEGAL: dict[tuple[str, str], Change] = {
     ("defer", "enqueued"): C(State.SCHEDULED, Reason.LOCK_BUSY),
     ("park_unknown", "enqueued"): C(State.SCHEDULED, Reason.PARKED),
     ("open_unknown", "of an unknown type"): C(State.ENQUEUED, Reason.GATE_OPENED),
+    ("park_unserved", "enqueued"): C(State.SCHEDULED, Reason.PARKED),
+    ("fail_unknown", "of an unknown type"): C(State.FAILED, Reason.UNKNOWN_TYPE, letter=True),
     ("run_now", "scheduled"): C(State.ENQUEUED, Reason.RUN_NOW),
     ("run_now", "due"): C(State.ENQUEUED, Reason.RUN_NOW),
     ("expire", "expired"): C(State.ENQUEUED, Reason.WORKER_LOST, Outcome.WORKER_LOST, counted=1, lost=1),
@@ -61,7 +63,7 @@ SETTLED = {
     "take_back": C(State.ENQUEUED, Reason.TAKEN_BACK, Outcome.WORKER_LOST, counted=1, lost=1),
 }
 for _owned in OWNED:
-    LEGAL["renew", _owned] = LEGAL["note", _owned] = C()
+    LEGAL["renew", _owned] = LEGAL["note", _owned] = LEGAL["begin", _owned] = C()
     for _verb, _change in SETTLED.items():
         if "cancel asked" in _owned and _change.to is not State.SUCCEEDED:
             outcome = _change.outcome if _change.lost else Outcome.CANCELLED

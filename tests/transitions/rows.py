@@ -195,5 +195,5 @@ def total(column: str, rows: Iterable[dict[str, Any]] | None = None) -> Any:
 
 def empty_tables() -> None:
     """Delete what tests of the verbs commit; cheaper than truncating, for the few rows that they make."""
-    for table in ("jobs", "metrics_minute", "pauses", "job_types"):
+    for table in ("jobs", "metrics_minute", "pauses", "job_types", "unserved_types"):
         execute(f"DELETE FROM turno.{table}")

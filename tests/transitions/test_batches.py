@@ -92,6 +92,16 @@ def test_in_a_batch_of_a_hundred_only_the_bad_ones_fail(using):
         assert_not_stored(cases[n], answer[n])
 
 
+def test_results_that_could_not_be_stored_are_one_cause_a_type(using):
+    """And not one for all types, under which somebody would requeue what failed for other reasons."""
+    cases = [make("processing", Fence.RIGHT, type=name) for name in ("a.one", "a.one", "an.other")]
+    fields = BAD["a result that is no JSON"][1]
+    transitions.settle([ending(case, State.SUCCEEDED, **fields) for case in cases], worker_id=CALLER, using=using)
+    first, second, other = [rows.letters(case.made.id)[0]["fingerprint"] for case in cases]
+    assert len(first) == len(other) == 32
+    assert first == second != other
+
+
 def test_an_end_that_stands_twice_in_a_batch_is_written_once(using):
     case = make("processing", Fence.RIGHT)
     end = ending(case, State.SUCCEEDED)

@@ -6,7 +6,7 @@ import pytest
 
 from jobs import transitions
 from jobs.outcomes import Verdict
-from jobs.states import State
+from jobs.states import PARKED, State, Waiting
 from tests.transitions import rows
 from tests.transitions.edges import ASKED, SITUATIONS, Fence, make
 from tests.transitions.rows import ahead, execute, make_job, make_letter, select
@@ -50,6 +50,16 @@ def test_a_cancel_says_who_and_why_in_the_row_and_in_the_time_line():
     assert (row["dispatch_id"], row["announced_at"]) == (None, None)
     [step] = rows.history(made.id)
     assert (step["actor"], step["detail"]) == ("ana", "wrong month")
+
+
+@pytest.mark.parametrize("waiting_for", Waiting)
+def test_whatever_a_job_waits_for_it_can_be_cancelled(waiting_for):
+    gate = {"gate": "test.echo"} if waiting_for in PARKED else {}
+    made = make_job(State.SCHEDULED, waiting_for=str(waiting_for), attempts_used=1, **gate)
+    assert transitions.cancel([made.id]) == [Verdict(made.id, applied=True, state=State.CANCELLED)]
+    row = rows.job(made.id)
+    assert (row["state"], row["waiting_for"], row["gate"], row["run_at"]) == ("Cancelled", None, None, None)
+    assert rows.edges(made.id) == [("Scheduled", "Cancelled", "cancelled")]
 
 
 def test_a_second_cancel_of_a_running_job_changes_nothing_and_is_answered_like_the_first():

@@ -1,0 +1,47 @@
+"""What all gates have in common, as pieces of SQL: how a job is parked at one, and how it goes on."""
+
+from jobs.states import Reason, Waiting
+from jobs.transitions.outbox import dispatch
+
+
+def parked(waiting_for: Waiting, reason: Reason = Reason.PARKED) -> str:
+    """The SQL that parks the jobs of `picked`, a CTE of ids before it, at the gate of their type; selects their ids."""
+    return f"""
+, moved AS (
+    UPDATE turno.jobs AS j
+    SET state = 'Scheduled', dispatch_id = NULL, announced_at = NULL, waiting_for = '{waiting_for}', gate = j.type
+    WHERE j.id = ANY (ARRAY(SELECT id FROM picked)) AND COALESCE(j.state, '') = 'Enqueued'
+    RETURNING j.id
+), history AS (
+    INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)
+    SELECT id, 'Enqueued', 'Scheduled', '{reason}' FROM moved ORDER BY id
+)
+SELECT id FROM moved ORDER BY id
+"""
+
+
+def woken(waiting_for: Waiting, *, keeps_place: bool = False) -> str:
+    """The SQL that enqueues the jobs of `chosen`, a CTE of ids before it, that wait at such a gate; selects queues.
+
+    They join the end of theirs, or each `keeps_place`: that of its last time there. A row that somebody has locked is
+    skipped: whoever opens gates looks again.
+    """
+    since = "COALESCE(j.enqueued_at, now())" if keeps_place else "now()"
+    return f"""
+, locked AS MATERIALIZED (
+    SELECT id FROM turno.jobs
+    WHERE id = ANY (ARRAY(SELECT id FROM chosen)) AND COALESCE(state, '') = 'Scheduled'
+      AND COALESCE(waiting_for, '') = '{waiting_for}'
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+), moved AS (
+    UPDATE turno.jobs AS j
+    SET state = 'Enqueued', dispatch_id = gen_random_uuid(), announced_at = NULL,
+        enqueued_at = {since}, waiting_for = NULL, gate = NULL
+    FROM locked AS l WHERE j.id = l.id AND COALESCE(j.state, '') = 'Scheduled'
+    RETURNING j.id, j.state, j.dispatch_id, j.queue, j.priority
+), history AS (
+    INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)
+    SELECT id, 'Scheduled', 'Enqueued', 'gate_opened' FROM moved ORDER BY id
+) {dispatch("moved")}
+SELECT queue FROM moved
+"""

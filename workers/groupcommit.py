@@ -1,0 +1,86 @@
+"""A thread that writes: whatever is handed in while a statement runs goes into the next one (group commit).
+
+Each has a connection of its own.
+"""
+
+import logging
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+from jobs.text import first_line
+from workers.clock import boottime
+from workers.connections import Backoff, drop_connection
+
+log = logging.getLogger(__name__)
+
+
+class Ledger(threading.Thread, ABC):
+    """A thread that takes items one by one and writes them in batches of at most `batch_size`."""
+
+    def __init__(self, name: str, batch_size: int, reconnect_max: float) -> None:
+        super().__init__(name=name, daemon=True)
+        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._batch_size = batch_size
+        self._closing = threading.Event()
+        self._patience = 0.0  # until when a closing ledger tries again, on the clock of `boottime`
+        self._backoff = Backoff(reconnect_max)
+        self.connected = True
+
+    def put(self, item: Any) -> None:
+        """Hand an item in; returns at once."""
+        self._items.put(item)
+
+    def close(self, timeout: float) -> bool:
+        """Write what is there and end; False when that takes longer than `timeout` seconds."""
+        self._patience = boottime() + timeout
+        self._closing.set()
+        self._items.put(None)
+        self.join(timeout)
+        return not self.is_alive()
+
+    def run(self) -> None:
+        while True:
+            batch = self._drain()
+            if batch:
+                self.write(batch)
+            if self._closing.is_set() and self._items.empty():
+                drop_connection()
+                return
+
+    def _drain(self) -> list[Any]:
+        batch = [self._items.get()]
+        while len(batch) < self._batch_size:
+            try:
+                batch.append(self._items.get_nowait())
+            except queue.Empty:
+                break
+        return [item for item in batch if item is not None]
+
+    @abstractmethod
+    def write(self, batch: list[Any]) -> None:
+        """Write a batch; must not raise."""
+
+    def _wait(self, error: Exception) -> bool:
+        """After a failed try: wait. False when the ledger is closing and its time is over."""
+        self._away(error)
+        delay = self._backoff.delay()
+        if not self._closing.wait(delay):
+            return True
+        left = self._patience - boottime()
+        time.sleep(max(0.0, min(delay, left)))
+        return left > 0
+
+    def _away(self, error: Exception) -> None:
+        if self.connected:
+            log.warning("database.away", extra={"ledger": self.name, "error": first_line(error)})
+        self.connected = False
+        drop_connection()
+
+    def _answered(self) -> None:
+        if not self.connected:
+            log.info("database.back", extra={"ledger": self.name})
+        self.connected = True
+        self._backoff.reset()
