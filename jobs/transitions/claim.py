@@ -19,13 +19,15 @@ LONG_NUMBER = re.compile(r"\d{19}")
 
 # `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
 # COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
-# from end to end while its statistics are older than the backlog.
+# from end to end while its statistics are older than the backlog. The lease is counted from when the row is written, not
+# from when the transaction began: one that had to wait for longer than a lease would else be lost before it is there.
 SEATED = """
 , claimed AS (
     UPDATE turno.jobs AS j
     SET state = 'Processing', worker_id = %(worker_id)s::uuid, worker_label = %(label)s::jsonb,
         claim_id = %(claim_id)s::uuid, slot = s.slot, executions = j.executions + 1,
-        claimed_at = now(), started_at = now(), lease_expires_at = now() + %(lease)s::float8 * interval '1 second',
+        claimed_at = now(), started_at = now(),
+        lease_expires_at = clock_timestamp() + %(lease)s::float8 * interval '1 second',
         progress = 0, stage = ''
     FROM seats AS s
     WHERE j.id = s.id AND COALESCE(j.state, '') = 'Enqueued'
