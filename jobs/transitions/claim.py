@@ -19,8 +19,8 @@ LONG_NUMBER = re.compile(r"\d{19}")
 
 # `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
 # COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
-# from end to end while its statistics are older than the backlog. The lease counts from the writing of the row, not from
-# the beginning of the transaction: one that had to wait for longer than a lease would else be lost before it is there.
+# from end to end while its statistics are older than the backlog. The lease counts from the writing of the row and not
+# from the beginning of the transaction: one that had to wait for longer than a lease would be lost before it is there.
 SEATED = """
 , claimed AS (
     UPDATE turno.jobs AS j
