@@ -36,11 +36,14 @@ FROM half AS h
 WHERE c.type = h.type AND c.state = 'half_open' AND NOT EXISTS (SELECT FROM useful AS u WHERE u.type = c.type)
 RETURNING c.type
 """
-# The best of the parked jobs that somebody can reach; without one the breaker stays open, ready for the next job. It
-# keeps its place in the queue: behind a long backlog it would keep all the others waiting for that.
+# Of the parked jobs that somebody can reach the best, and, when one has failed at this already, the best or the last, by
+# chance: where it is the jobs themselves that fail, those in front would keep all the others waiting for a probe each. Without a job the breaker stays open, ready for the next. The probe keeps its place in the queue: behind a
+# long backlog it would keep all the others waiting for that.
+REACHABLE = "waiting_for = 'circuit' AND gate = d.type AND COALESCE(queue, '') = ANY(d.queues)"
 PROBE = f"""
 WITH due AS MATERIALIZED (
-    SELECT c.type, i.timeout, w.queues FROM {unnest("i", {"type": "text", "timeout": "float8"})}
+    SELECT c.type, i.timeout, w.queues, c.retry_at > c.opened_at + c.open_for * interval '1 second' AS again
+    FROM {unnest("i", {"type": "text", "timeout": "float8"})}
     JOIN (SELECT gate, array_agg(queue) AS queues FROM {unnest("p", {"gate": "text", "queue": "text"})} GROUP BY gate)
         AS w ON w.gate = i.type
     JOIN turno.circuits AS c ON c.type = i.type
@@ -48,9 +51,18 @@ WITH due AS MATERIALIZED (
 ), chosen AS MATERIALIZED (
     SELECT d.type, j.id, COALESCE(j.timeout, d.timeout) + %(patience)s::float8 AS seconds
     FROM due AS d CROSS JOIN LATERAL (
-        SELECT id, timeout FROM turno.jobs
-        WHERE waiting_for = 'circuit' AND gate = d.type AND COALESCE(queue, '') = ANY(d.queues)
-        ORDER BY priority DESC, created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        SELECT id, timeout FROM (
+            SELECT id, timeout, 0 AS place FROM (
+                SELECT id, timeout FROM turno.jobs WHERE {REACHABLE}
+                ORDER BY priority DESC, created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ) AS best
+            UNION ALL
+            SELECT id, timeout, 1 FROM (
+                SELECT id, timeout FROM turno.jobs WHERE {REACHABLE}
+                ORDER BY priority, created_at DESC, id DESC LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ) AS worst
+        ) AS both_ends
+        ORDER BY CASE WHEN d.again THEN random() ELSE place END LIMIT 1
     ) AS j
 ), half AS (
     UPDATE turno.circuits AS c

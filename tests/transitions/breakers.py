@@ -22,7 +22,7 @@ def circuit(type_=TYPE):
 
 def opened(type_=TYPE, **columns):
     """An open breaker whose probe is due; `columns` override."""
-    row = {"type": type_, "state": "open", "opened_at": ago(40), "retry_at": ago(1)} | columns
+    row = {"type": type_, "state": "open", "opened_at": ago(31), "retry_at": ago(1)} | columns
     values = ", ".join(v if isinstance(v, rows.Sql) else "%s" for v in row.values())
     params = [v for v in row.values() if not isinstance(v, rows.Sql)]
     execute(f"INSERT INTO turno.circuits ({', '.join(row)}) VALUES ({values})", *params)

@@ -44,6 +44,26 @@ def test_the_best_parked_job_is_the_probe_and_no_other(using, ear):
     assert rows.job(newcomer.id)["waiting_for"] == "circuit"
 
 
+def test_after_one_has_failed_the_last_gets_its_chance_as_well_as_the_best(using):
+    """Where the jobs themselves fail, those in front would keep all the others waiting for a probe each."""
+    ends = {parked(priority=9).id, parked(created_at=ago(1)).id}
+    parked(created_at=ago(60))
+    chosen = set()
+    for _ in range(200):
+        execute("DELETE FROM turno.circuits")
+        opened(opened_at=ago(90))
+        assert probe(using) == ([], 1)
+        chosen.add(circuit()["probe_job_id"])
+        execute(
+            "UPDATE turno.jobs SET state = 'Scheduled', waiting_for = 'circuit', gate = type, dispatch_id = NULL"
+            " WHERE state = 'Enqueued'"
+        )
+        if chosen == ends:
+            return
+        assert chosen < ends
+    raise AssertionError("the same end each time")
+
+
 def test_the_probe_goes_by_a_message_of_its_own_where_a_broker_carries_the_work(using):
     opened()
     made = parked()
