@@ -36,9 +36,10 @@ FROM half AS h
 WHERE c.type = h.type AND c.state = 'half_open' AND NOT EXISTS (SELECT FROM useful AS u WHERE u.type = c.type)
 RETURNING c.type
 """
-# Of the parked jobs that somebody can reach the best, and, when one has failed at this already, the best or the last, by
-# chance: where it is the jobs themselves that fail, those in front would keep all the others waiting for a probe each. Without a job the breaker stays open, ready for the next. The probe keeps its place in the queue: behind a
-# long backlog it would keep all the others waiting for that.
+# Of the parked jobs that somebody can reach the best, and, when one has failed at this already, the best or the last,
+# by chance: where it is the jobs themselves that fail, those in front would keep all the others waiting for a probe
+# each. Without a job the breaker stays open, ready for the next. The probe keeps its place in the queue: behind a long
+# backlog it would keep all the others waiting for that.
 REACHABLE = "waiting_for = 'circuit' AND gate = d.type AND COALESCE(queue, '') = ANY(d.queues)"
 PROBE = f"""
 WITH due AS MATERIALIZED (
