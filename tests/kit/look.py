@@ -12,7 +12,7 @@ def job(id_: UUID) -> Job:
     return Job.objects.get(pk=id_)
 
 
-def wait_state(id_: UUID, state: str, seconds: float = 20.0) -> Job:
+def wait_state(id_: UUID, state: str, seconds: float = 60.0) -> Job:
     """Wait until the job is in `state`; fails at once when it is final in another."""
 
     def reached() -> Job | None:

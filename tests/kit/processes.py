@@ -124,7 +124,7 @@ class WorkerProcess:
         self.signal(signal.SIGSTOP)
         return pid
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = 120.0) -> int:
         """The supervisor's exit code, when it ends within `seconds`."""
         return self.process.wait(seconds)
 

@@ -90,7 +90,7 @@ class StandIn:
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
 
-    def wait(self, seconds: float = 30.0) -> int:
+    def wait(self, seconds: float = 120.0) -> int:
         """The exit code."""
         assert self.process is not None
         return self.process.wait(seconds)
