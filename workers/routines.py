@@ -6,7 +6,7 @@ from time import monotonic
 from uuid import UUID
 
 from jobs import events, presence, serving, transitions, upkeep
-from jobs.conf import conf
+from jobs.conf import Settings, conf
 from jobs.states import State
 from workers.connections import ENGINE
 from workers.locks.made import give_back
@@ -74,25 +74,24 @@ class Recovery:
         return len(found) + len(self._refused) - before
 
 
+def _looks(settings: Settings) -> dict[str, float]:
+    """How long a worker may be silent, and how long nobody may have looked, until what was seen counts no more."""
+    silent_after = settings.worker.silent_after
+    unwatched_after = serving.unwatched_after(silent_after, settings.worker.leadership_lease)
+    return {"silent_after": silent_after, "unwatched_after": unwatched_after}
+
+
 def unknown_types() -> int:
     """Jobs whose type no worker of their queue knows: enqueue what one knows by now, park what none does, and end what
     has waited for the grace. Answers the largest batch."""
     settings = conf()
     limit, silent_after = settings.recovery.batch_size, settings.worker.silent_after
-    unwatched_after = serving.unwatched_after(silent_after, settings.worker.leadership_lease)
+    looks = _looks(settings)
     opened = transitions.open_unknown(limit=limit, silent_after=silent_after, using=ENGINE)
-    transitions.watch_unserved(silent_after=silent_after, unwatched_after=unwatched_after, using=ENGINE)
+    transitions.watch_unserved(**looks, using=ENGINE)
     # Whoever is started again, or replaced by another version, has its types back before so long: nothing is parked.
-    parked = transitions.park_unserved(
-        limit=limit, unserved_for=silent_after, silent_after=silent_after, unwatched_after=unwatched_after, using=ENGINE
-    )
-    failed = transitions.fail_unknown(
-        limit=limit,
-        grace=settings.resilience.unknown_type_grace,
-        silent_after=silent_after,
-        unwatched_after=unwatched_after,
-        using=ENGINE,
-    )
+    parked = transitions.park_unserved(limit=limit, unserved_for=silent_after, **looks, using=ENGINE)
+    failed = transitions.fail_unknown(limit=limit, grace=settings.resilience.unknown_type_grace, **looks, using=ENGINE)
     for job in failed:
         log.warning("job.unknown_type", extra={"job": str(job)})
     if opened or parked or failed:
@@ -114,14 +113,7 @@ def turn_circuits() -> int:
     moved = transitions.open_circuits(limit=batch, using=ENGINE)
     if broken := [name for name, state, _ in known if state != "closed"]:
         silent_after = settings.worker.silent_after
-        unwatched_after = serving.unwatched_after(silent_after, settings.worker.leadership_lease)
-        moved += transitions.return_unserved(
-            limit=batch,
-            unserved_for=silent_after,
-            silent_after=silent_after,
-            unwatched_after=unwatched_after,
-            using=ENGINE,
-        )
+        moved += transitions.return_unserved(limit=batch, unserved_for=silent_after, **_looks(settings), using=ENGINE)
         moved += transitions.park_waiting(broken, limit=batch, silent_after=silent_after, using=ENGINE)
         anew, probes = transitions.probe(
             {name: attempt_timeout(name) for name, state, due in known if state == "open" and due},

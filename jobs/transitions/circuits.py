@@ -12,9 +12,9 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.serving import LIVE, SERVED, SERVING
 from jobs.states import Reason, Waiting
-from jobs.transitions.gates import parked, woken
-from jobs.transitions.outbox import NAMED_JOBS, broker, enqueued
-from jobs.transitions.sql import arrays, fetch, in_transaction, notify_all, unnest
+from jobs.transitions.gates import parked, wake_by, woken
+from jobs.transitions.outbox import NAMED_JOBS
+from jobs.transitions.sql import arrays, fetch, in_transaction, unnest
 from jobs.transitions.unknown import HEAD, HEADS, LONG_UNSERVED, watched
 
 # Of a job `j`: whether the breaker of its type keeps it from starting. Both lists are read once a statement.
@@ -208,13 +208,7 @@ def wake(cursor: CursorWrapper, *, limit: int, types: Sequence[str] | None = Non
 
     At most `limit`, by priority and age; returns how many.
     """
-    return _woken(cursor, WAKE, {"limit": limit, "types": None if types is None else list(types)})
-
-
-def _woken(cursor: CursorWrapper, statement: str, params: dict[str, Any]) -> int:
-    queues = [queue for (queue,) in fetch(cursor, statement, params | {"broker": broker()})]
-    notify_all(cursor, enqueued(queues))
-    return len(queues)
+    return wake_by(cursor, WAKE, {"limit": limit, "types": None if types is None else list(types)})
 
 
 def open_circuits(*, limit: int, using: str = "default") -> int:
@@ -233,4 +227,4 @@ def return_unserved(
     seconds (`watch_unserved`): it waits for its type, and ends Failed after the grace. Returns how many, at most
     `limit`."""
     params = watched(silent_after, unwatched_after) | {"since": float(unserved_for), "limit": limit}
-    return in_transaction(using, lambda cursor: _woken(cursor, RETURN, params))
+    return in_transaction(using, lambda cursor: wake_by(cursor, RETURN, params))

@@ -1,7 +1,13 @@
-"""What all gates have in common, as pieces of SQL: how a job is parked at one, and how it goes on."""
+"""What all gates have in common: the pieces of SQL by which a job is parked at one and goes on, and who hears of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.backends.utils import CursorWrapper
 
 from jobs.states import Reason, Waiting
-from jobs.transitions.outbox import dispatch
+from jobs.transitions.outbox import broker, dispatch, enqueued
+from jobs.transitions.sql import fetch, notify_all
 
 
 def parked(waiting_for: Waiting, reason: Reason = Reason.PARKED) -> str:
@@ -45,3 +51,10 @@ def woken(waiting_for: Waiting, *, keeps_place: bool = False) -> str:
 ) {dispatch("moved")}
 SELECT queue FROM moved
 """
+
+
+def wake_by(cursor: CursorWrapper, statement: str, params: Mapping[str, Any]) -> int:
+    """Execute a statement that ends in `woken`, and announce to their queues what it enqueued; returns how many."""
+    queues = [queue for (queue,) in fetch(cursor, statement, {**params, "broker": broker()})]
+    notify_all(cursor, enqueued(queues))
+    return len(queues)

@@ -11,9 +11,8 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.states import Waiting
 from jobs.transitions.circuits import reached
-from jobs.transitions.gates import woken
-from jobs.transitions.outbox import broker, enqueued
-from jobs.transitions.sql import arrays, fetch, in_transaction, notify_all, unnest
+from jobs.transitions.gates import wake_by, woken
+from jobs.transitions.sql import arrays, fetch, in_transaction, unnest
 
 # A probe is no use any more when it waits at another gate or has ended, when nobody can reach it in its queue, or when
 # it runs for longer than it may (a handler that ignores its time limit).
@@ -99,10 +98,7 @@ def probe(
 
 
 def _through(cursor: CursorWrapper, params: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> int:
-    more = arrays(("gate", "queue"), pairs) | {"broker": broker()}
-    queues = [queue for (queue,) in fetch(cursor, PROBE, params | more)]
-    notify_all(cursor, enqueued(queues))
-    return len(queues)
+    return wake_by(cursor, PROBE, params | arrays(("gate", "queue"), pairs))
 
 
 def probed(which: str) -> str:

@@ -18,7 +18,7 @@ from jobs.queuewalk import LEVELS
 from jobs.serving import LIVE, SERVED, SERVING, UNKNOWN, UNLOADED, WATCHED
 from jobs.states import Waiting
 from jobs.text import clean
-from jobs.transitions.gates import parked, woken
+from jobs.transitions.gates import parked, wake_by, woken
 from jobs.transitions.outbox import LETTERED, NAMED_JOBS, broker, enqueued
 from jobs.transitions.sql import arrays, fetch, in_transaction, notify_all, unnest
 
@@ -175,13 +175,8 @@ def open_unknown(*, limit: int, silent_after: float, using: str = "default") -> 
     worker that lacks their type, those that were here in the last minutes stay longer each time, up to a minute.
     """
 
-    def work(cursor: CursorWrapper) -> int:
-        params = {"limit": limit, "silent": float(silent_after), "broker": broker(), "rest": REST}
-        queues = [queue for (queue,) in fetch(cursor, OPEN_UNKNOWN, params)]
-        notify_all(cursor, enqueued(queues))
-        return len(queues)
-
-    return in_transaction(using, work)
+    params = {"limit": limit, "silent": float(silent_after), "rest": REST}
+    return in_transaction(using, lambda cursor: wake_by(cursor, OPEN_UNKNOWN, params))
 
 
 def watch_unserved(*, silent_after: float, unwatched_after: float, using: str = "default") -> None:

@@ -4,13 +4,12 @@ database."""
 import re
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from dashboard import shared
 from jobs import health
-from tests.api.client import KEY
 from tests.dashboard.boards import make_worker
+from tests.dashboard.pages import signed_in, text
 from tests.transitions import rows
 
 pytestmark = pytest.mark.django_db
@@ -19,23 +18,13 @@ EVIL = "<script>window.__x=1</script><img src=x onerror=window.__x=2>"
 
 @pytest.fixture
 def browser():
-    cache.clear()
-    health.forget()
-    shared.forget()
-    client = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
-    client.post("/entrar", {"chave": KEY})
-    yield client
-    shared.forget()
+    with signed_in() as client:
+        yield client
 
 
 def page(browser, address="/painel/"):
     response = browser.get(address)
     return response.status_code, response.content.decode()
-
-
-def text(html):
-    """The words, without markup."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
 
 
 def region(html, id_):

@@ -3,13 +3,9 @@
 import re
 
 import pytest
-from django.core.cache import cache
-from django.test import Client
 
-from dashboard import shared
-from jobs import health
-from tests.api.client import KEY
 from tests.dashboard.boards import make_worker
+from tests.dashboard.pages import signed_in, text
 from tests.transitions import rows
 from tests.transitions.unserved import parked, unserved
 
@@ -18,19 +14,14 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def browser():
-    cache.clear()
-    health.forget()
-    shared.forget()
-    client = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
-    client.post("/entrar", {"chave": KEY})
-    yield client
-    shared.forget()
+    with signed_in() as client:
+        yield client
 
 
 def words(browser, address):
     """The text of a page, without markup."""
     html = browser.get(address).content.decode()
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)), html
+    return text(html), html
 
 
 def test_the_overview_names_the_type_the_queue_and_what_helps(browser):
