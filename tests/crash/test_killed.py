@@ -9,7 +9,7 @@ import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import JobRequest, enqueue, enqueue_many
 from jobs.models import Job, JobAttempt, Worker
 from tests.kit.look import attempts, started, steps, wait_state
-from tests.kit.processes import eventually
+from tests.kit.processes import LAPSING, eventually
 
 pytestmark = pytest.mark.crash
 
@@ -19,7 +19,7 @@ def strangers(fleet):
     """Starts workers that can't prove each other's death, as those of two machines can't: only leases count."""
 
     def start(name):
-        return fleet.start(name, TURNO_WORKER__RUN_DIR=str(fleet.folder / name))
+        return fleet.start(name, **LAPSING, TURNO_WORKER__RUN_DIR=str(fleet.folder / name))
 
     return start
 
@@ -40,7 +40,7 @@ def test_a_job_whose_worker_is_killed_runs_again_on_another(fleet, strangers):
 
 
 def test_a_job_comes_back_although_its_workers_row_is_gone(fleet):
-    first = fleet.start("a").wait_ready()
+    first = fleet.start("a", **LAPSING).wait_ready()
     id_ = enqueue("probe.async", {"key": "k", "hold": 2}).id
     started(fleet, "k")
     first.signal(signal.SIGKILL)

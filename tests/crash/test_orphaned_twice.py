@@ -10,7 +10,7 @@ import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import enqueue
 from jobs.models import JobAttempt, Worker
 from tests.kit.look import attempts, job, started, steps, wait_state
-from tests.kit.processes import eventually
+from tests.kit.processes import LAPSING, eventually
 
 pytestmark = pytest.mark.crash
 HANDLERS = '["tests.kit.handlers", "tests.kit.beats", "tests.kit.deaths"]'
@@ -19,7 +19,7 @@ HANDLERS = '["tests.kit.handlers", "tests.kit.beats", "tests.kit.deaths"]'
 def test_a_job_that_is_orphaned_twice_runs_on_the_third_worker_without_any_start(fleet):
     """None can prove another one's death, as on three machines: only the leases count."""
     fleet.env["TURNO_RETENTION__OFFLINE_WORKERS"] = "1s"  # the dead one's row may be gone before its job is found
-    workers = {n: fleet.start(n, TURNO_WORKER__RUN_DIR=str(fleet.folder / n)) for n in "abc"}
+    workers = {n: fleet.start(n, **LAPSING, TURNO_WORKER__RUN_DIR=str(fleet.folder / n)) for n in "abc"}
     for worker in workers.values():
         worker.wait_ready()
     id_ = enqueue("beats.thread", {"key": "k", "hold": 3600}).id

@@ -19,7 +19,8 @@ from workers.clock import boottime
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 SHORT = {
-    "TURNO_WORKER__LEASE_DURATION": "3s",
+    # Longer than any pause of a busy machine: a test in which a lease must run out says so (LAPSING).
+    "TURNO_WORKER__LEASE_DURATION": "60s",
     "TURNO_WORKER__LEASE_RENEWAL_INTERVAL": "500ms",
     "TURNO_WORKER__HEARTBEAT_INTERVAL": "500ms",
     "TURNO_WORKER__SILENT_AFTER": "1s",
@@ -33,6 +34,7 @@ SHORT = {
     "TURNO_RECOVERY__LEASE_GRACE_PERIOD": "1s",
     "TURNO_RESILIENCE__BACKOFF_BASE": "200ms",
 }
+LAPSING = {"TURNO_WORKER__LEASE_DURATION": "3s"}  # what nobody renews is soon lost
 
 
 def eventually(probe: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:

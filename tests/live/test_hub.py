@@ -71,7 +71,7 @@ async def test_where_nobody_can_listen_everything_may_have_changed_each_second(q
             assert await sync_to_async(listening)() == []
 
 
-async def test_enqueuing_needs_no_word_of_its_own(quiet_hub):
+async def test_enqueuing_needs_no_word_of_its_own(clean_tables, quiet_hub):
     async with a_client() as client:
         await client.ready()
         await sync_to_async(enqueue)("report.generate", {"rows": 1})

@@ -149,6 +149,8 @@ class TestAPidThatSomebodyElseHasByNow:
     def innocent(self):
         process = subprocess.Popen(["sh", "-c", "sleep 600; true"])
         [child] = eventually(lambda: tree.children(process.pid), "it has a child")
+        # Until the child has become a program, the shell that forked it sleeps in a way that nothing interrupts.
+        eventually(lambda: tree.stat(process.pid)[0] == tree.stat(child)[0] == "S", "both sleep")
         yield process.pid, child
         tree.kill_tree(process.pid)
         process.wait(60)

@@ -10,7 +10,7 @@ import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import enqueue
 from jobs.models import Worker
 from tests.kit.look import attempts, job, started, steps, wait_state
-from tests.kit.processes import eventually
+from tests.kit.processes import LAPSING, eventually
 from tests.neighbours.contained import Contained, possible
 from workers import tree
 
@@ -106,7 +106,7 @@ def test_a_worker_that_has_ended_in_order_leaves_no_file(fleet, run_dir):
 
 
 def test_workers_in_two_folders_prove_nothing_of_each_other_and_recovery_does_it(fleet):
-    first = fleet.start("a", TURNO_WORKER__RUN_DIR=str(fleet.folder / "one")).wait_ready()
+    first = fleet.start("a", **LAPSING, TURNO_WORKER__RUN_DIR=str(fleet.folder / "one")).wait_ready()
     id_ = enqueue("probe.async", {"key": "k", "hold": 2}).id
     started(fleet, "k")
     first.signal(signal.SIGKILL)
@@ -132,7 +132,7 @@ class TestContainersWithOneHostName:
 
     @pytest.mark.parametrize("real", [True, False], ids=["namespaces", "other values"])
     def test_never_take_each_other_for_dead_and_a_removed_one_is_left_to_its_lease(self, fleet, contain, real):
-        first = contain("a", real=real)
+        first = contain("a", real=real, **LAPSING)
         one = first.wait_ready()
         id_ = enqueue("probe.async", {"key": "k", "hold": 600}).id
         started(fleet, "k")

@@ -12,7 +12,7 @@ import tests.kit.handlers  # noqa: F401
 from jobs.enqueue import enqueue
 from jobs.models import Worker
 from tests.kit.look import attempts, started, wait_state
-from tests.kit.processes import PROJECT, Fleet, WorkerProcess, eventually
+from tests.kit.processes import LAPSING, PROJECT, Fleet, WorkerProcess, eventually
 from turno.launcher import processes
 from workers import tree
 
@@ -90,7 +90,7 @@ def test_a_thread_that_will_not_stop_is_killed_and_its_job_returned_uncharged(fl
 
 
 def test_a_stopped_worker_is_dead_before_its_successor_runs_the_job(fleet: Fleet):
-    process = fleet.start().wait_ready()
+    process = fleet.start(**LAPSING).wait_ready()
     id_ = enqueue("probe.async", {"key": "frozen", "hold": 600}).id
     started(fleet, "frozen")
     worker = _of(process)
