@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ def alive(pid: int) -> bool:
 def kill_below(pid: int, seconds: float = 5.0, spare: Collection[int] = (), started: str = "") -> bool:
     """SIGKILL everything below the process, again and again, until nothing but zombies is left there.
 
+    While new ones come they are stopped first: who is killed makes room for another where their number is limited.
     `spare`: processes that stay, with all that is below them. `started`: the process's start time, for one that may
     end, and its id be another's, meanwhile. False when something still lives after `seconds`.
     """
@@ -76,16 +78,18 @@ def kill_below(pid: int, seconds: float = 5.0, spare: Collection[int] = (), star
             victims = _below(everybody, [pid], spare) if known else []
             if not victims:
                 return True
-            _kill(victims, everybody)
+            over = time.monotonic() >= limit
+            fresh = [victim for victim in victims if victim.pid not in seen]
+            grows = bool(seen and fresh) and not over
+            _signal(signal.SIGSTOP if grows else signal.SIGKILL, fresh if grows else victims, everybody)
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-            victims = []
-        if time.monotonic() >= limit:
+            fresh, over = [], time.monotonic() >= limit
+        if over:
             return False
-        found = {victim.pid for victim in victims}
-        pause = min(pause * 2, LONGEST_PAUSE) if found <= seen else FIRST_PAUSE  # new ones come: be quick
-        seen |= found
+        pause = FIRST_PAUSE if fresh else min(pause * 2, LONGEST_PAUSE)  # new ones come: be quick
+        seen.update(victim.pid for victim in fresh)
         time.sleep(pause)
 
 
@@ -113,14 +117,10 @@ def kill_tree(pid: int, seconds: float = 5.0) -> bool:
 def reap() -> list[tuple[int, int]]:
     """Take the ended children of this process, without waiting: pairs of pid and wait status."""
     found: list[tuple[int, int]] = []
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return found
-        if pid == 0:
-            return found
-        found.append((pid, status))
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append(ended)
+    return found
 
 
 def has_children() -> bool:
@@ -182,8 +182,8 @@ def _below(everybody: list[_Process], roots: Collection[int], spare: Collection[
     return [process for process in found if not process.dead]
 
 
-def _kill(victims: list[_Process], everybody: list[_Process]) -> None:
-    """A group that holds nobody else is killed as one, so that nobody in it gets away by forking."""
+def _signal(number: signal.Signals, victims: list[_Process], everybody: list[_Process]) -> None:
+    """A group that holds nobody else gets the signal as one, so that nobody in it gets away by forking."""
     pids = {victim.pid for victim in victims}
     members: dict[int, list[_Process]] = {}
     for process in everybody:
@@ -193,11 +193,11 @@ def _kill(victims: list[_Process], everybody: list[_Process]) -> None:
         inside = members.get(group, [])
         if group > 1 and inside and all(process.pid in pids for process in inside):
             try:
-                os.killpg(group, signal.SIGKILL)
+                os.killpg(group, number)
             except OSError:
                 continue
     for victim in reversed(victims):  # what was seen last is the most likely to be there still
-        send(victim.pid, signal.SIGKILL, victim.started)
+        send(victim.pid, number, victim.started)
 
 
 def send(pid: int, number: signal.Signals, started: str = "") -> None:

@@ -105,18 +105,52 @@ def test_a_process_whose_first_thread_has_ended_is_no_zombie_and_is_killed(trees
     assert not tree.alive(half)
 
 
+# Every process of it forks as fast as it can, up to a number that leaves the machine alive: one at a time counts and
+# forks, for together they would all find room, and a session of its own has as large a share of the processor as all
+# the tests together have.
+BOMB = """
+import fcntl
+most = len(os.listdir('/proc')) + 60
+while os.path.exists('lit'):
+    with open('turn', 'w') as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        room = len(os.listdir('/proc')) < most
+        child = room and os.fork() == 0
+        if not child: fcntl.flock(turn, fcntl.LOCK_UN)
+    if child: {escape}
+    if not room: time.sleep(0.01)
+os._exit(0)
+"""
+
+
 @BOMBS
-@pytest.mark.parametrize("escape", ["", "os.setsid()"])
+@pytest.mark.parametrize("escape", ["pass", "os.setsid()"], ids=["", "each in a session of its own"])
 def test_a_fork_bomb_is_ended(trees: Trees, escape: str) -> None:
-    # Every process of it forks as fast as it can, up to a number that leaves the machine alive.
-    root = trees.start(
-        "most = len(os.listdir('/proc')) + 200\nif os.fork() == 0:\n    while True:\n"
-        "        if len(os.listdir('/proc')) > most: time.sleep(0.01); continue\n"
-        f"        if os.fork() == 0: {escape or 'pass'}"
-    )
-    trees.below(root, 100)
-    assert tree.kill_below(root, 60)
-    assert tree.descendants(root) == []
+    lit = trees.folder / "lit"
+    lit.touch()
+    try:
+        root = trees.start(f"if os.fork() == 0:{BOMB.format(escape=escape).replace('\n', '\n    ')}")
+        trees.below(root, 30)
+        assert tree.kill_below(root, 60)
+        assert tree.descendants(root) == []
+    finally:
+        lit.unlink()  # whatever became of the test, it burns no longer than that
+
+
+def test_while_new_ones_come_they_are_stopped_and_then_all_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a number that has a limit: who is killed makes room for the next."""
+    one, two, three = (tree._Process(pid, 1, pid, "", False) for pid in (7, 8, 9))
+    looks = iter([[one], [one, two], [one, two, three], [one, two, three], []])
+    monkeypatch.setattr(tree, "_processes", lambda: next(looks))
+    said: list[tuple[signal.Signals, list[int]]] = []
+    monkeypatch.setattr(tree, "_signal", lambda number, whom, _all: said.append((number, [one.pid for one in whom])))
+    assert tree.kill_below(1)
+    assert said == [
+        (signal.SIGKILL, [7]),
+        (signal.SIGSTOP, [8]),
+        (signal.SIGSTOP, [9]),
+        (signal.SIGKILL, [7, 8, 9]),
+    ]
 
 
 @BOMBS
