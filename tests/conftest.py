@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from jobs import events
+from jobs import bulk, events
 from jobs.conf import overridden
 from tests.kit import emptied
 from tests.kit.cluster import cluster_of, join
@@ -66,6 +66,13 @@ def clean_tables(transactional_db):
     """For tests whose rows are committed (threads, processes): empties our tables afterwards."""
     yield
     emptied.empty(emptied.OURS)
+
+
+@pytest.fixture
+def crew(clean_tables):
+    """Committed rows and the threads of this process that do acts over many, which have ended when the test ends."""
+    yield bulk.crew
+    bulk.crew.join()
 
 
 def pytest_generate_tests(metafunc):

@@ -24,13 +24,6 @@ def fleet(fleet):
     return fleet
 
 
-@pytest.fixture
-def crew(fleet):
-    """The threads of this process that do acts over many; they have ended when the test ends."""
-    yield bulk.crew
-    bulk.crew.join()
-
-
 @pytest.mark.both
 def test_a_bulk_cancel_by_filter_ends_what_runs_and_what_waits_and_nothing_else(fleet, crew):
     fleet.start("a", "default:3,other:1").wait_ready()

@@ -28,13 +28,6 @@ def fleet(fleet):
     return fleet
 
 
-@pytest.fixture
-def crew(fleet):
-    """The threads of this process that do acts over many; they have ended when the test ends."""
-    yield bulk.crew
-    bulk.crew.join()
-
-
 @pytest.mark.both
 def test_three_attempts_are_three_starts_and_the_letter_holds_the_last_error(fleet):
     fleet.start().wait_ready()

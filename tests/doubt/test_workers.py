@@ -92,7 +92,6 @@ def test_returns_at_shutdown_that_were_never_answered_are_done_once(fleet, proxy
 
 def test_a_release_by_the_supervisors_program_that_was_never_answered_is_done_once(fleet, proxy):
     """The handler takes no notice, so the worker leaves it running, and what gives its job back is another process."""
-    fleet.env["TURNO_WORKER__LEASE_DURATION"] = "60s"
     worker = fleet.start("a", "default:4", "--shutdown-timeout", "100ms").wait_ready()
     id_ = enqueue("probe.thread", {"key": "k", "hold": 60, "ignore_cancel": True}).id
     started(fleet, "k")
@@ -116,7 +115,6 @@ def test_lines_whose_answer_was_lost_are_stored_once(fleet, proxy):
 
 
 def test_under_load_with_answers_lost_all_the_time_every_job_starts_exactly_once(fleet, proxy):
-    fleet.env["TURNO_WORKER__LEASE_DURATION"] = "30s"  # nothing here is to be lost by time
     for n in range(2):
         fleet.start(f"w{n}", "default:6").wait_ready()
     enqueue_many([JobRequest(TYPES[n % 3], {"key": str(n), "hold": 0.02}) for n in range(300)])

@@ -9,10 +9,3 @@ from jobs import bulk
 def quiet(clean_tables, monkeypatch):
     """Committed rows, and no thread: the test itself takes runs and does their batches."""
     monkeypatch.setattr(bulk.crew, "wake", lambda: None)
-
-
-@pytest.fixture
-def crew(clean_tables):
-    """Committed rows and the threads of this process, which have ended when the test ends."""
-    yield bulk.crew
-    bulk.crew.join()

@@ -2,19 +2,12 @@
 
 import pytest
 
+from tests.kit.clocks import Clock
 from workers.locks import redlock
 from workers.locks.redlock import NamedLock, Redlock, Standing, standing
 
 MINE, TAKEN, NOBODYS, AWAY = Standing.MINE, Standing.TAKEN, Standing.NOBODYS, Standing.AWAY
 FOREVER_AGO = float("-inf")
-
-
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 class Servers:

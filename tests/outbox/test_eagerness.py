@@ -3,21 +3,13 @@
 import pytest
 
 from jobs.conf import conf
+from tests.kit.clocks import Clock
 from tests.outbox.rows import waiting, with_broker
 from tests.transitions import COMMITTED
 from workers.relay import Relay
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
 INTERVAL = 0.4
-
-
-class Clock:
-    """The seconds that a test lets pass."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

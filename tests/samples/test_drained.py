@@ -3,18 +3,12 @@
 import pytest
 
 from jobs.models import DeadLetter, Job
+from tests.samples.payloads import PAYLOADS, each_sample
 from turno.jobs import enqueue
 from turno.samples import DEMO_TYPES
 from turno.testing import assert_enqueued, drain, frozen_time, refute_enqueued, run_job
 
 pytestmark = pytest.mark.django_db
-PAYLOADS = {
-    "report.generate": {"rows": 20},
-    "file.process": {"lines": 20},
-    "integration.sync": {"records": 20, "page_size": 10},
-    "notification.send": {"recipient": "ana@example.com"},
-}
-each_sample = pytest.mark.parametrize("name", sorted(PAYLOADS))
 
 
 def test_all_are_run_in_the_queues_that_they_declare():

@@ -13,6 +13,7 @@ from django.utils import translation
 
 from jobs.errors import Invalid
 from jobs.registry import catalogue, policy
+from tests.samples.payloads import PAYLOADS, each_sample
 from turno.handlers import JobCancelled, JobTimeout, PermanentJobError, TransientJobError
 from turno.samples import DEMO_TYPES, demo_payload
 from turno.samples.handlers import DESCRIPTIONS
@@ -20,13 +21,6 @@ from turno.samples.pace import SampleError
 from turno.testing import FakeContext, arun_job, run_job
 
 ROOT = Path(__file__).resolve().parents[2]
-PAYLOADS = {
-    "report.generate": {"rows": 20},
-    "file.process": {"lines": 20},
-    "integration.sync": {"records": 20, "page_size": 10},
-    "notification.send": {"recipient": "ana@example.com"},
-}
-each_sample = pytest.mark.parametrize("name", sorted(PAYLOADS))
 
 
 def run(name, /, ctx=None, **fields):

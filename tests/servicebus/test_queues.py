@@ -2,17 +2,8 @@
 
 import pytest
 
+from tests.kit.clocks import Clock
 from tests.kit.servicebus_queues import EXPIRED, TOO_MANY, Namespace
-
-
-class Clock:
-    """Time as the test has it, in seconds."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture

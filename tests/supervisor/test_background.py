@@ -71,7 +71,6 @@ def test_what_children_left_whose_forkserver_died_with_them_is_found_under_the_f
 
 
 def test_a_daemon_without_descriptors_is_found_after_all_above_it_were_killed_at_once(own):
-    own.env["TURNO_WORKER__LEASE_DURATION"] = "60s"  # whoever gets the job earlier has a proof
     worker, neighbour = own.start("a").wait_ready(), own.start("b", "other:1").wait_ready()
     tell = own.folder / "pids"
     id_ = enqueue("background.process", {"tell": str(tell), "hold": 600}).id

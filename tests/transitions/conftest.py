@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.transitions.breakers import TYPE
 from tests.transitions.ear import Ear
-from tests.transitions.rows import empty_tables
+from tests.transitions.rows import empty_tables, execute, make_worker
 
 ALIASES = ("default", "engine")
 
@@ -13,6 +14,15 @@ def committed(transactional_db):
     """Rows are committed and visible to every connection; deleted afterwards."""
     yield
     empty_tables()
+
+
+@pytest.fixture
+def served(committed):
+    """A worker of the queue `default` has the type of the breakers and another one; breakers go with the test."""
+    make_worker(queues={"default": 4}, types=[TYPE, "other"])
+    yield
+    for table in ("workers", "circuits"):
+        execute(f"DELETE FROM turno.{table}")
 
 
 @pytest.fixture(params=ALIASES)

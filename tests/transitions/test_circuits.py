@@ -12,16 +12,7 @@ from tests.transitions.edges import claimant
 from tests.transitions.rows import ago, ahead, execute, make_job, make_jobs, make_worker, select
 from tests.transitions.unserved import TIMES, unserved
 
-pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
-
-
-@pytest.fixture(autouse=True)
-def fresh(committed):
-    make_worker(queues={"default": 4}, types=[TYPE, "other"])
-    yield
-    execute("DELETE FROM turno.workers")
-    execute("DELETE FROM turno.circuits")
-    execute("DELETE FROM turno.unserved_types")
+pytestmark = [COMMITTED, pytest.mark.usefixtures("served")]
 
 
 def test_a_trip_opens_the_breaker_for_all_and_says_why(using):

@@ -16,15 +16,7 @@ from tests.transitions.breakers import TYPE, circuit, claimed, ending, half_open
 from tests.transitions.edges import CALLER, claimant
 from tests.transitions.rows import ago, ahead, execute, make_job, make_worker
 
-pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
-
-
-@pytest.fixture(autouse=True)
-def fresh(committed):
-    make_worker(queues={"default": 4}, types=[TYPE, "other"])
-    yield
-    execute("DELETE FROM turno.workers")
-    execute("DELETE FROM turno.circuits")
+pytestmark = [COMMITTED, pytest.mark.usefixtures("served")]
 
 
 def test_the_best_parked_job_is_the_probe_and_no_other(using, ear):

@@ -5,6 +5,7 @@ import pytest
 from jobs.conf import overridden
 from jobs.outcomes import Ending
 from jobs.states import FailureKind, Outcome, Reason, State
+from tests.kit.clocks import Clock
 from tests.transitions import COMMITTED
 from tests.transitions.rows import ago, execute, select
 from workers.breakers import Breakers, charged
@@ -37,13 +38,6 @@ def ending(outcome, **more):
 )
 def test_what_an_end_says_about_what_its_type_depends_on(end, state, counts):
     assert charged(end, state) is counts
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
