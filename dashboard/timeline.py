@@ -131,7 +131,7 @@ def steps(job: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], names: M
 
 
 def _parked(change: Mapping[str, Any]) -> bool:
-    return change["to_state"] == State.SCHEDULED and change["reason"] == Reason.PARKED
+    return change["to_state"] == State.SCHEDULED and change["reason"] in (Reason.PARKED, Reason.CIRCUIT_OPEN)
 
 
 def _said(

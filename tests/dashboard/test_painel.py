@@ -120,6 +120,17 @@ def test_more_concerns_than_fit_are_folded(browser):
     assert "6 more" in html  # nine, and that nobody works; four stand there
 
 
+@pytest.mark.parametrize(
+    ("parked", "enqueued", "said"),
+    [(0, 0, "Queued 0 nothing waits"), (3, 0, "Queued 3 all of them parked"), (3, 1, "Queued 4 oldest ")],
+)
+def test_nothing_is_said_to_wait_only_where_nothing_does(browser, parked, enqueued, said):
+    rows.make_jobs(parked, "Scheduled", waiting_for="circuit", gate="report.generate")
+    rows.make_jobs(enqueued)
+    queued = re.search(r'estado=fila">(.*?)</a>', page(browser)[1], re.DOTALL)
+    assert text(queued[1]).strip().startswith(said)
+
+
 def test_each_indicator_is_a_door_to_the_list_with_its_number(browser):
     rows.make_jobs(3)
     rows.make_job("Scheduled", waiting_for="concurrency_key", gate="k")

@@ -41,6 +41,21 @@ def test_every_reason_has_words(reason):
     assert step.said != str(reason) or reason is Reason.CREATED or reason is Reason.CANCELLED
 
 
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        (Reason.PARKED, State.ENQUEUED),
+        (Reason.CIRCUIT_OPEN, State.ENQUEUED),
+        (Reason.RETRY, State.SCHEDULED),
+        (Reason.SNOOZED, State.SCHEDULED),
+        (Reason.LOCK_BUSY, State.SCHEDULED),
+    ],
+)
+def test_who_was_parked_is_in_the_queue_and_who_waits_for_an_instant_is_scheduled(reason, state):
+    (step,) = timeline.steps(JOB, [change(str(reason), "Scheduled")], {1: ""})
+    assert step.state == state
+
+
 @pytest.mark.parametrize("outcome", Outcome)
 def test_every_outcome_has_words_and_a_mark(outcome):
     assert timeline.OUTCOMES[outcome]
