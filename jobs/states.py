@@ -128,3 +128,5 @@ class Waiting(StrEnum):
 
 TIMED = (Waiting.DUE, Waiting.RETRY, Waiting.SNOOZE, Waiting.LOCK)
 PARKED = tuple(w for w in Waiting if w not in TIMED)
+# Gates that open for some of those who wait, and not for all at once.
+GATED = (Waiting.CONCURRENCY_KEY, Waiting.TYPE_LIMIT, Waiting.RATE, Waiting.PAUSE)

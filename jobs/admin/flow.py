@@ -10,6 +10,7 @@ from jobs.models import (
     Circuit,
     ConcurrencyKey,
     ConcurrencySlot,
+    Counter,
     JobDependency,
     KnownType,
     Pause,
@@ -26,6 +27,7 @@ named(Pause, _("pause"), _("pauses"))
 named(Circuit, _("breaker"), _("breakers"))
 named(Rate, _("rate"), _("rates"))
 named(KnownType, _("job type"), _("job types"))
+named(Counter, _("counter"), _("counters"))
 named(UnservedType, _("unserved type"), _("unserved types"))
 
 
@@ -99,20 +101,28 @@ class CircuitAdmin(ReadOnly):
 class RateAdmin(ReadOnly):
     """Limits by type and window."""
 
-    list_display = ("type", "used_", "allowed_", "window_", "started")
+    list_display = ("type", "allowed_", "window_")
     ordering = ("type",)
-    used_ = labelled("used", _("Used"))
     allowed_ = labelled("allowed", _("Allowed"))
     window_ = labelled("window", _("Window, in seconds"))
-    started = instant("window_started_at", _("Since"))
+
+
+@admin.register(Counter, site=site)
+class CounterAdmin(ReadOnly):
+    """What is counted over the whole life of the database."""
+
+    list_display = ("name", "value_")
+    ordering = ("name",)
+    value_ = labelled("value", _("Value"))
 
 
 @admin.register(KnownType, site=site)
 class TypeAdmin(ReadOnly):
     """Types that were ever seen."""
 
-    list_display = ("name", "first", "served")
+    list_display = ("name", "max_running_", "first", "served")
     ordering = ("name",)
+    max_running_ = labelled("max_running", _("At once"))
     first = instant("first_seen_at", _("First seen"))
     served = instant("last_served_at", _("Last served"))
 

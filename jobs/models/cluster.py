@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from jobs.bounds import PRIORITIES
 from jobs.models.base import check, queue_name, table, type_name
 from jobs.models.job import Job
 
@@ -80,9 +81,17 @@ class RecurringJob(models.Model):
     overlap = models.TextField(db_default="skip")
     misfire = models.TextField(db_default="once")
     source = models.TextField(db_default="manual")
-    error = models.TextField(null=True)
+    error = models.TextField(null=True, help_text="Why it can't fire; it is left alone until somebody edits it.")
     version = models.BigIntegerField(db_default=0)
+    priority = models.SmallIntegerField(null=True)
+    last_job_id = models.UUIDField(null=True)
+    skipped = models.IntegerField(db_default=0, help_text="Instants that were left out.")
+    last_skipped_at = models.DateTimeField(null=True)
+    last_skipped_why = models.TextField(null=True)
+    disabled_by = models.TextField(null=True)
+    owner = models.TextField(null=True)
     created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = table("recurring_jobs")
@@ -93,6 +102,12 @@ class RecurringJob(models.Model):
             check("recurring_overlap_known", Q(overlap__in=["skip", "allow", "queue"])),
             check("recurring_misfire_known", Q(misfire__in=["once", "skip", "all"])),
             check("recurring_source_known", Q(source__in=["declared", "manual"])),
+            check("recurring_priority_range", Q(priority__isnull=True) | Q(priority__range=PRIORITIES)),
+            check("recurring_skipped_not_negative", Q(skipped__gte=0)),
+            check(
+                "recurring_why_known",
+                Q(last_skipped_why__isnull=True) | Q(last_skipped_why__in=["overlap", "misfire"]),
+            ),
         ]
         indexes = [models.Index(fields=["next_run_at"], name="recurring_due_order", condition=Q(enabled=True))]
 

@@ -153,24 +153,39 @@ class Circuit(models.Model):
 
 
 class Rate(models.Model):
-    """How many jobs of a type started in the current window (seconds), cluster-wide."""
+    """How many jobs of a type may start in any window (seconds), cluster-wide, and those that did lately.
+
+    `spent` has the starts of the last window in order: pairs of the number of a tenth of a window, and of starts in it.
+    """
 
     type = models.TextField(primary_key=True)
     allowed = models.IntegerField()
     window = models.FloatField()
-    window_started_at = models.DateTimeField(db_default=Now())
-    used = models.IntegerField(db_default=0)
+    spent = models.JSONField(db_default=[])
 
     class Meta:
         db_table = table("rates")
         constraints = [
             check("rates_type_format", type_name("type")),
             check("rates_allowed_positive", Q(allowed__gte=1, window__gt=0)),
-            check("rates_used_not_negative", Q(used__gte=0)),
         ]
 
     def __str__(self) -> str:
-        return f"{self.type}: {self.used}/{self.allowed}"
+        return f"{self.type}: {self.allowed}/{self.window:g} s"
+
+
+class Counter(models.Model):
+    """Something that is counted since the database was made, such as what the sweep of the gates had to do."""
+
+    name = models.TextField(primary_key=True)
+    value = models.BigIntegerField(db_default=0)
+
+    class Meta:
+        db_table = table("counters")
+        constraints = [check("counters_not_negative", Q(value__gte=0))]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value}"
 
 
 class UnservedType(models.Model):
@@ -196,15 +211,25 @@ class UnservedType(models.Model):
 
 
 class KnownType(models.Model):
-    """A type that was seen, and when a live worker last served it."""
+    """A type that was seen, when a live worker last served it, and its limits in the whole cluster.
+
+    Limits hold as workers declare them, until a person changes them (`limits_by`).
+    """
 
     name = models.TextField(primary_key=True)
     first_seen_at = models.DateTimeField(db_default=Now())
     last_served_at = models.DateTimeField(null=True)
+    max_running = models.SmallIntegerField(null=True, help_text="How many may run at once; null: any number.")
+    declared = models.JSONField(null=True, help_text="The limits that workers declare.")
+    limits_by = models.TextField(null=True, help_text="Who has changed its limits; null: nobody, they are declared.")
 
     class Meta:
         db_table = table("job_types")
-        constraints = [check("job_types_name_format", type_name("name"))]
+        constraints = [
+            check("job_types_name_format", type_name("name")),
+            check("job_types_limit_positive", Q(max_running__isnull=True) | Q(max_running__gte=1)),
+        ]
+        indexes = [models.Index(fields=["name"], name="job_types_limited", condition=Q(max_running__isnull=False))]
 
     def __str__(self) -> str:
         return self.name

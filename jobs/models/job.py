@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from jobs.bounds import ATTEMPTS, PRIORITIES
 from jobs.durations import LONGEST
 from jobs.models.base import check, iff, one_of, queue_name, table, type_name
-from jobs.states import ACTIVE, FINAL, PARKED, TIMED, FailureKind, State, Waiting
+from jobs.states import ACTIVE, FINAL, GATED, PARKED, TIMED, FailureKind, State, Waiting
 
 ACTIVE_STATES = sorted(str(state) for state in ACTIVE)
 FINAL_STATES = sorted(str(state) for state in FINAL)
@@ -34,6 +34,9 @@ class Job(models.Model):
     timeout = models.FloatField(null=True, help_text="Seconds, over the whole attempt.")
 
     dispatch_id = models.UUIDField(null=True)
+    admitted = models.UUIDField(
+        null=True, help_text="The token for which every slot and start that the job needs was given to it already."
+    )
     announced_at = models.DateTimeField(null=True)
     reannounced_at = models.DateTimeField(
         null=True, help_text="When its message was last written anew because it seemed to be gone."
@@ -179,6 +182,33 @@ class Job(models.Model):
                 "id",
                 name="jobs_circuit_order",
                 condition=Q(waiting_for=str(Waiting.CIRCUIT)),
+            ),
+            # The same for keys, limits and pauses, for one gate at a time.
+            models.Index(
+                "waiting_for",
+                "gate",
+                F("priority").desc(),
+                "created_at",
+                "id",
+                name="jobs_gate_order",
+                condition=one_of("waiting_for", GATED),
+            ),
+            models.Index(
+                "concurrency_key",
+                "enqueued_at",
+                name="jobs_key_waiting",
+                condition=ENQUEUED & Q(concurrency_key__isnull=False),
+            ),
+            models.Index(
+                "recurring_job_id",
+                name="jobs_recurring_active",
+                condition=Q(recurring_job_id__isnull=False) & one_of("state", ACTIVE_STATES),
+            ),
+            models.Index(
+                "recurring_job_id",
+                F("id").desc(),
+                name="jobs_by_recurring",
+                condition=Q(recurring_job_id__isnull=False),
             ),
             models.Index("lease_expires_at", "id", name="jobs_lease_order", condition=PROCESSING),
             models.Index("worker_id", name="jobs_of_worker", condition=PROCESSING),
