@@ -1,0 +1,5 @@
+"""Sentences are quoted in English."""
+
+from tests.kit.english import english
+
+__all__ = ["english"]
