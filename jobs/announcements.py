@@ -10,9 +10,10 @@ from django.db import connections
 from jobs.conf import conf
 
 WORK = "turno_work"  # payload: a queue that has a job to claim
-CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}
+CONTROL = "turno_control"  # payload: {"cancel": job, "worker": worker}, or {"queue": one paused, resumed or set}
 OUTBOX = "turno_outbox"  # payload empty: a message waits for the broker
 DUE = "turno_due"  # payload empty: a job became due within the scheduler's interval
+GATES = "turno_gates"  # payload: "key:…", "type:…", or "parents:" and a child: a gate to look at
 SCREENS = "turno_screens"  # payload: a `jobs.nudge.Nudge` as JSON
 
 

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from jobs import payloads, signatures
-from jobs.bounds import ATTEMPTS, PRIORITIES, is_queue, is_type
+from jobs.bounds import ATTEMPTS, CONCURRENCY, PRIORITIES, is_queue, is_type
 from jobs.durations import parse_duration
+from jobs.ratelimit import RateLimit, parse_rate
 from jobs.signatures import RegistrationError
 
 Isolation = Literal["async", "thread", "process"]
@@ -43,6 +44,8 @@ class JobType:
     at_most_once: bool = False
     private_output: bool = False
     fresh: bool = False
+    max_running: int | None = None
+    rate_limit: RateLimit | None = None
 
     @property
     def description(self) -> str:
@@ -115,6 +118,8 @@ def declare(
     at_most_once: bool,
     private_output: bool,
     fresh: bool,
+    max_running: int | None,
+    rate_limit: RateLimit | str | None,
 ) -> JobType:
     """A checked JobType. Raises RegistrationError naming the handler, the option and what was expected."""
     check = _Checks(signatures.place(target))
@@ -138,6 +143,7 @@ def declare(
     check.flag("at_most_once", at_most_once)
     check.flag("private_output", private_output)
     check.flag("fresh", fresh)
+    check.whole("max_running", max_running, CONCURRENCY)
     check.that(
         not at_most_once or max_attempts in {None, 1},
         "max_attempts",
@@ -162,6 +168,8 @@ def declare(
         at_most_once=at_most_once,
         private_output=private_output,
         fresh=fresh,
+        max_running=max_running,
+        rate_limit=check.rate("rate_limit", rate_limit),
         **seconds,
     )
 
@@ -203,6 +211,12 @@ class _Checks:
             raise RegistrationError(f"{self.place}: {option}: {error}; got {value!r}") from None
         self.that(parsed > 0 or not positive, option, value, "more than 0 seconds")
         return parsed
+
+    def rate(self, option: str, value: RateLimit | str | None) -> RateLimit | None:
+        try:
+            return None if value is None else parse_rate(value)
+        except ValueError as error:
+            raise RegistrationError(f"{self.place}: {option}: {error}; got {value!r}") from None
 
     def isolation(self, value: Isolation | None, is_async: bool) -> Isolation:
         if value is None:

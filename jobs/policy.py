@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from jobs.breaker import BreakerPolicy
 from jobs.conf import Settings, conf
 from jobs.jobtypes import JobType
+from jobs.ratelimit import Limits
 from jobs.retry import RetryPolicy
 from jobs.sections import TypePolicy
 
@@ -14,15 +15,21 @@ _NOTHING = TypePolicy()
 
 @dataclass(frozen=True, slots=True)
 class EffectivePolicy:
-    """Where a job waits, how long it may run (`timeout`, seconds), and what follows a failure."""
+    """Where a job waits, how long it may run (`timeout`, seconds), and what follows a failure. `own_priority` is None
+    where only the queue may have one."""
 
     queue: str
-    priority: int
+    own_priority: int | None
     timeout: float
     retry: RetryPolicy
     at_most_once: bool
     immediate_retries: int
     immediate_retry_delay: float
+
+    @property
+    def priority(self) -> int:
+        """The priority, where the queue has none for its jobs."""
+        return self.own_priority or 0
 
     @property
     def max_attempts(self) -> int:
@@ -64,7 +71,7 @@ class _Known:
         )
         return EffectivePolicy(
             queue=_first(typed.queue, declared.queue, default=DEFAULT_QUEUE),
-            priority=_first(typed.priority, declared.priority, default=0),
+            own_priority=_first(typed.priority, declared.priority, default=None),
             timeout=_first(typed.timeout, declared.timeout, default=defaults.timeout),
             retry=retry,
             at_most_once=once,
@@ -83,6 +90,17 @@ def breaker_policy(type_name: str) -> BreakerPolicy:
         window=_first(typed.breaker_window, default=defaults.breaker_window),
         minimum=_first(typed.breaker_minimum, default=defaults.breaker_minimum),
         open_for=_first(typed.breaker_open_for, default=defaults.breaker_open_for),
+    )
+
+
+def limits(job_type: JobType | str) -> Limits:
+    """How many of a type run at once and start in a window, in the whole cluster, as configuration or handler say."""
+    name = job_type if isinstance(job_type, str) else job_type.name
+    declared = _NOTHING if isinstance(job_type, str) else job_type
+    typed = conf().resilience.types.get(name, _NOTHING)
+    return Limits(
+        _first(typed.max_running, declared.max_running, default=None),
+        _first(typed.rate_limit, declared.rate_limit, default=None),
     )
 
 
@@ -112,7 +130,7 @@ def policy(
     attempts = found.max_attempts if max_attempts is None or found.at_most_once else max_attempts
     return EffectivePolicy(
         queue=found.queue if queue is None else queue,
-        priority=found.priority if priority is None else priority,
+        own_priority=found.own_priority if priority is None else priority,
         timeout=found.timeout if timeout is None else timeout,
         retry=found.retry if attempts == found.max_attempts else replace(found.retry, max_attempts=attempts),
         at_most_once=found.at_most_once,

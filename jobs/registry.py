@@ -187,6 +187,8 @@ def job_type(
     at_most_once: bool = False,
     private_output: bool = False,
     fresh: bool = False,
+    max_running: int | None = None,
+    rate_limit: str | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare the handler of a job type; the function or class itself stays as it is.
 
@@ -199,7 +201,8 @@ def job_type(
     functions "process" (default: a warm child process, ended with everything it started when its time is over) or
     "thread" (tiny jobs: a thread can't be killed). `fresh`: a new child process for each execution. `at_most_once`:
     once claimed, never repeated by the engine. `private_output`: API and screens show the class and message of its
-    errors only.
+    errors only. `max_running`: so many at once in the whole cluster, `rate_limit` ("100/m", "20/30s"): so many starts
+    in any window; the others wait.
 
     Raises RegistrationError, a TypeError, naming the handler and what was expected.
     """
@@ -222,6 +225,8 @@ def job_type(
             at_most_once=at_most_once,
             private_output=private_output,
             fresh=fresh,
+            max_running=max_running,
+            rate_limit=rate_limit,
         )
         catalogue.register(declared)
         setattr(target, MARK, declared)

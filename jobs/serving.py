@@ -4,7 +4,9 @@ A worker is alive that gave a sign of life within `silent` seconds. One that dra
 it runs jobs of them and a successor is likely to come; it takes nothing more, and so opens no gate.
 """
 
-QUEUE_PAUSED = "p.scope = 'queue' AND (p.until IS NULL OR p.until > now())"
+# Of a pause `p`: whether it holds. One that has run out is none, whether or not its row has been cleaned away.
+IN_FORCE = "(p.until IS NULL OR p.until > now())"
+QUEUE_PAUSED = f"p.scope = 'queue' AND {IN_FORCE}"
 # After WITH. `live` has the queues and types of live workers, those of equal workers once: a row of a person's making
 # may say anything of queues.
 LIVE = """live AS MATERIALIZED (

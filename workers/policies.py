@@ -1,9 +1,11 @@
 """What the rule of a loss asks of the configuration, for whoever finds one."""
 
 import logging
+from collections.abc import Iterable
 
 from jobs.conf import conf
-from jobs.policy import policy
+from jobs.policy import limits, policy
+from jobs.ratelimit import Limits
 from jobs.registry import catalogue
 from jobs.retry import RetryPolicy
 
@@ -35,3 +37,14 @@ def attempt_timeout(type_name: str) -> float:
     except Exception:
         log.exception("breaker.no_policy", extra={"type": type_name})
         return conf().resilience.timeout
+
+
+def declared_limits(names: Iterable[str]) -> dict[str, Limits]:
+    """What holds for these types in the whole cluster, as handlers and configuration say."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = limits(catalogue.get(name) or name)
+        except Exception:
+            log.exception("limits.no_policy", extra={"type": name})
+    return found

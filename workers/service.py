@@ -17,7 +17,8 @@ class Service:
 
     `interval` is the seconds between runs, or a function asked after each run (such as: until the next due job).
     `batch` is the size of a full batch: after one the routine runs again at once. An exclusive routine runs in the
-    leader only. An error is logged, makes the routine wait longer, and stops nothing else.
+    leader only; `led` says whether it was this worker's to do the last time. An error is logged, makes the routine wait
+    longer, and stops nothing else.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Service:
         self.exclusive = exclusive
         self._wake = asyncio.Event()
         self.failures = 0
+        self.led = False
 
     def wake(self) -> None:
         """Run as soon as possible; call it on the loop."""
@@ -43,7 +45,8 @@ class Service:
 
     def step(self, leads: Callable[[], bool]) -> tuple[int, float]:
         """In a thread: one batch, when it is ours to do, and the seconds until the next."""
-        if self.exclusive and not leads():
+        self.led = not self.exclusive or leads()
+        if not self.led:
             return 0, self._interval if isinstance(self._interval, float) else 2.0
         done = self._run_once()
         return done, self._interval() if callable(self._interval) else self._interval

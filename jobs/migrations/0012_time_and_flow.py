@@ -95,10 +95,6 @@ class Migration(migrations.Migration):
             name='error',
             field=models.TextField(help_text="Why it can't fire; it is left alone until somebody edits it.", null=True),
         ),
-        migrations.AddIndex(
-            model_name='knowntype',
-            index=models.Index(condition=models.Q(('max_running__isnull', False)), fields=['name'], name='job_types_limited'),
-        ),
         migrations.AddConstraint(
             model_name='knowntype',
             constraint=models.CheckConstraint(condition=models.Q(('max_running__isnull', True), ('max_running__gte', 1), _connector='OR'), name='job_types_limit_positive'),

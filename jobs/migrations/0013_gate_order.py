@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         ),
         AddIndexConcurrently(
             model_name='job',
-            index=models.Index(models.F('concurrency_key'), models.F('enqueued_at'), condition=models.Q(('state', 'Enqueued'), ('concurrency_key__isnull', False)), name='jobs_key_waiting'),
+            index=models.Index(models.F('concurrency_key'), models.F('enqueued_at'), condition=models.Q(('concurrency_key__isnull', False), ('finished_at__isnull', True), ('waiting_for__isnull', True)), name='jobs_key_waiting'),
         ),
         AddIndexConcurrently(
             model_name='job',

@@ -229,7 +229,6 @@ class KnownType(models.Model):
             check("job_types_name_format", type_name("name")),
             check("job_types_limit_positive", Q(max_running__isnull=True) | Q(max_running__gte=1)),
         ]
-        indexes = [models.Index(fields=["name"], name="job_types_limited", condition=Q(max_running__isnull=False))]
 
     def __str__(self) -> str:
         return self.name

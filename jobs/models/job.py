@@ -193,11 +193,13 @@ class Job(models.Model):
                 name="jobs_gate_order",
                 condition=one_of("waiting_for", GATED),
             ),
+            models.Index(fields=["gate", "id"], name="jobs_child_order", condition=Q(waiting_for=str(Waiting.PARENTS))),
+            # Those of a key that are Enqueued, and the few that run; without the state for the same reason.
             models.Index(
                 "concurrency_key",
                 "enqueued_at",
                 name="jobs_key_waiting",
-                condition=ENQUEUED & Q(concurrency_key__isnull=False),
+                condition=Q(concurrency_key__isnull=False, finished_at__isnull=True, waiting_for__isnull=True),
             ),
             models.Index(
                 "recurring_job_id",

@@ -8,11 +8,13 @@ from django.db.backends.utils import CursorWrapper
 from jobs.transitions.sql import arrays, fetch, in_transaction, unnest
 
 COLUMNS = {"id": "uuid", "dispatch_id": "uuid"}
+# The ids by themselves: see FINISH.
 BEGIN = f"""
 WITH mine AS MATERIALIZED (
     SELECT j.id
     FROM {unnest("i", COLUMNS)} JOIN turno.jobs AS j ON j.id = i.id
-    WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid AND j.state = 'Processing'
+    WHERE j.id = ANY (%(id)s::uuid[]) AND j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid
+      AND COALESCE(j.state, '') = 'Processing'
     ORDER BY j.id FOR NO KEY UPDATE OF j
 )
 UPDATE turno.jobs AS j SET started_at = CASE WHEN %(begun)s THEN now() END

@@ -1,8 +1,6 @@
 """Enqueued -> Processing: by search (the N best of some queues) or by id and token (what a message named)."""
 
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,40 +9,19 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Claim
 from jobs.serving import QUEUE_PAUSED
+from jobs.transitions.admission import GATED, admit
+from jobs.transitions.admission import gated as at_gates
 from jobs.transitions.circuits import KEPT_BACK, park_circuit
+from jobs.transitions.gatekeeper import Gated
+from jobs.transitions.pauses import HELD_BACK, park_paused
+from jobs.transitions.seats import OR_GATED, SEATED, as_claims
 from jobs.transitions.sql import arrays, fetch, in_transaction
 from jobs.transitions.unknown import park_unknown
 
-LONG_NUMBER = re.compile(r"\d{19}")
+ROUNDS = 8  # of one search: each finds what stands behind jobs that the one before had to park
 
-# `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
-# COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
-# from end to end while its statistics are older than the backlog. The lease counts from the writing of the row and not
-# from the beginning of the transaction: one that had to wait for longer than a lease would be lost before it is there.
-SEATED = """
-, claimed AS (
-    UPDATE turno.jobs AS j
-    SET state = 'Processing', worker_id = %(worker_id)s::uuid, worker_label = %(label)s::jsonb,
-        claim_id = %(claim_id)s::uuid, slot = s.slot, executions = j.executions + 1,
-        claimed_at = now(), started_at = now(),
-        lease_expires_at = clock_timestamp() + %(lease)s::float8 * interval '1 second',
-        progress = 0, stage = ''
-    FROM seats AS s
-    WHERE j.id = s.id AND COALESCE(j.state, '') = 'Enqueued'
-    RETURNING j.id, j.dispatch_id, j.type, j.queue, j.payload, j.slot, j.executions, j.attempts_used,
-              j.max_attempts, j.lost_count, j.timeout, j.at_most_once, j.claimed_at, j.owner, j.tags,
-              j.priority, j.enqueued_at
-), history AS (
-    INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, worker_id, execution)
-    SELECT id, 'Enqueued', 'Processing', 'claimed', %(worker_id)s::uuid, executions FROM claimed
-)
-SELECT id, dispatch_id, type, queue, payload, slot, executions, attempts_used, max_attempts, lost_count, timeout,
-       at_most_once, claimed_at, owner, tags
-FROM claimed ORDER BY priority DESC, enqueued_at, id
-"""
-
-# One statement. A queue that is paused is left out, so is a type whose breaker is not closed, but for its probe; a job
-# that another worker is looking at is skipped.
+# One statement. What is paused is left out, so is a type whose breaker is not closed, but for its probe; a job that
+# another worker is looking at is skipped. Jobs with a key or a limit are not started here but answered.
 CLAIM_NEXT = f"""
 WITH offer AS (
     SELECT queue, slot, row_number() OVER (PARTITION BY queue ORDER BY slot) AS place
@@ -56,29 +33,34 @@ WITH offer AS (
     )
     GROUP BY o.queue
 ), best AS MATERIALIZED (
-    SELECT j.id, j.queue, j.priority, j.enqueued_at
+    SELECT j.*
     FROM room AS r CROSS JOIN LATERAL (
-        SELECT id, queue, priority, enqueued_at FROM turno.jobs AS j
-        WHERE state = 'Enqueued' AND queue = r.queue AND type = ANY(%(types)s::text[]) AND NOT {KEPT_BACK}
+        SELECT id, dispatch_id, queue, priority, enqueued_at, type, concurrency_key AS key,
+            concurrency_limit AS key_limit, {GATED} AS gated
+        FROM turno.jobs AS j
+        WHERE state = 'Enqueued' AND queue = r.queue AND type = ANY(%(types)s::text[])
+          AND NOT {KEPT_BACK} AND NOT {HELD_BACK}
         ORDER BY priority DESC, enqueued_at, id
         LIMIT r.free FOR NO KEY UPDATE SKIP LOCKED
     ) AS j
-), seats AS (
-    SELECT b.id, o.slot
+), picked AS MATERIALIZED (
+    SELECT b.*, o.slot
     FROM (
-        SELECT id, queue, row_number() OVER (PARTITION BY queue ORDER BY priority DESC, enqueued_at, id) AS place
-        FROM best
+        SELECT *, row_number() OVER (PARTITION BY queue ORDER BY priority DESC, enqueued_at, id) AS place FROM best
     ) AS b JOIN offer AS o USING (queue, place)
+), seats AS (
+    SELECT id, slot FROM picked WHERE NOT gated
 )
-{SEATED}
+{SEATED}{OR_GATED}
 """
 
 # A claim by id waits for the row and does not skip it: a message is acknowledged after this, and must not be lost. Only
 # the id may lead to the row: no index of types, and no pass over all jobs of a queue, while the statistics are old. And
 # the ids by themselves: of a small table the planner compares each row with each message else.
 CLAIM_BY_ID = f"""
-WITH seats AS MATERIALIZED (
-    SELECT j.id, i.slot
+WITH picked AS MATERIALIZED (
+    SELECT j.id, j.dispatch_id, i.slot, j.priority, j.enqueued_at, j.type, j.concurrency_key AS key,
+        j.concurrency_limit AS key_limit, {GATED} AS gated
     FROM turno.jobs AS j
     JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(slots)s::int[], %(queues)s::text[]) AS i(id, token, slot, queue)
       ON j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
@@ -87,13 +69,15 @@ WITH seats AS MATERIALIZED (
       AND j.queue <> ALL (ARRAY(
           SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED}
       ))
-      AND NOT {KEPT_BACK}
+      AND NOT {KEPT_BACK} AND NOT {HELD_BACK}
     ORDER BY j.id FOR NO KEY UPDATE OF j
+), seats AS (
+    SELECT id, slot FROM picked WHERE NOT gated
 )
-{SEATED}
+{SEATED}{OR_GATED}
 """
 LEFT_OUT = f"""
-SELECT j.id, j.dispatch_id, j.type, {KEPT_BACK}
+SELECT j.id, j.dispatch_id, j.type, {KEPT_BACK}, {HELD_BACK}
 FROM turno.jobs AS j
 JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(queues)s::text[]) AS i(id, token, queue)
   ON j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
@@ -111,18 +95,6 @@ class Wanted(NamedTuple):
     token: UUID
     slot: int
     queue: str | None = None
-
-
-def _payload(text: str) -> Any:
-    """The payload as it was enqueued: of whole numbers over 64 bits orjson would make floats, or refuse them."""
-    return json.loads(text) if LONG_NUMBER.search(text) else orjson.loads(text)
-
-
-def _claim(row: Sequence[Any]) -> Claim:
-    values = list(row)
-    values[4] = _payload(row[4])
-    values[14] = tuple(row[14])
-    return Claim(*values)
 
 
 def _owner(worker_id: UUID, claim_id: UUID, label: Mapping[str, Any], lease: float) -> dict[str, Any]:
@@ -146,21 +118,38 @@ def claim_next(
 ) -> list[Claim]:
     """Claim the best waiting jobs for the free slots of `offer` (queue, slot number), best first.
 
-    Only jobs of `types` are taken, by priority, then by the instant of enqueueing. `lease` is in seconds, counted by
-    the database. `label` names the worker for people. Returns at most one job a slot. Raises OperationalError.
+    Only jobs of `types` are taken, by priority, then by the instant of enqueueing; those that a full key or a limit
+    keeps from starting are parked. `lease` is in seconds, counted by the database. `label` names the worker for people.
+    Returns at most one job a slot. Raises OperationalError.
     """
     if not offer or not types:
         return []
-    params = _owner(worker_id, claim_id, label, lease) | {
-        "queues": [queue for queue, _ in offer],
-        "slots": [slot for _, slot in offer],
-        "types": list(types),
-    }
+    owner = _owner(worker_id, claim_id, label, lease)
+    left = list(offer)
+    rows: list[tuple[Any, ...]] = []
+    for _round in range(ROUNDS):
+        found = in_transaction(using, _search(left, owner | {"types": list(types)}))
+        started, gated = _split(found)
+        if gated:
+            started += admit(gated, owner, waits=False, using=using)
+        rows += started
+        taken = {(row[3], row[5]) for row in started}
+        left = [seat for seat in left if seat not in taken]
+        # Others were parked, or somebody else has taken them meanwhile: what stands behind them is not known yet.
+        if not left or len(started) == len(found):
+            break
+    return as_claims(rows)
 
-    def work(cursor: CursorWrapper) -> list[Claim]:
-        return [_claim(row) for row in fetch(cursor, CLAIM_NEXT, params)]
 
-    return in_transaction(using, work)
+def _search(offer: Sequence[tuple[str, int]], params: dict[str, Any]) -> Callable[[CursorWrapper], list[Any]]:
+    seats = {"queues": [queue for queue, _ in offer], "slots": [slot for _, slot in offer]}
+    return lambda cursor: fetch(cursor, CLAIM_NEXT, params | seats)
+
+
+def _split(rows: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], list[Gated]]:
+    """What a claim has started, and what must be let through gates first."""
+    started = [row for row in rows if row[4] is not None]
+    return started, [at_gates(row) for row in rows if row[4] is None]
 
 
 def claim(
@@ -176,25 +165,26 @@ def claim(
     """Claim jobs by (id, dispatch token, slot number, queue): those that are Enqueued with just that token.
 
     A duplicate, an old token and a job that is gone are left out of the answer, as are jobs of a paused queue, of
-    another queue than the slot's, and of other types than `types` (None: any). `left` says which of them wait on.
+    another queue than the slot's, and of other types than `types` (None: any). `left` says which of them wait on. So
+    is what a full key or a limit keeps from starting: it is parked.
     """
     if not wanted:
         return []
     named = arrays(("ids", "tokens", "slots", "queues"), [Wanted(*one) for one in wanted])
     params = _owner(worker_id, claim_id, label, lease) | named | {"types": None if types is None else list(types)}
 
-    def work(cursor: CursorWrapper) -> list[Claim]:
-        return [_claim(row) for row in fetch(cursor, CLAIM_BY_ID, params)]
-
-    return in_transaction(using, work)
+    started, gated = _split(in_transaction(using, lambda cursor: fetch(cursor, CLAIM_BY_ID, params)))
+    if gated:
+        started += admit(gated, _owner(worker_id, claim_id, label, lease), waits=True, using=using)
+    return as_claims(started)
 
 
 def left(out: Sequence[Wanted], *, types: Sequence[str], using: str = "default") -> set[UUID]:
-    """Of what a claim of `types` has left out, the tokens that wait on for a worker: their queue is paused, or the
-    breaker of their type was closed a moment ago.
+    """Of what a claim of `types` has left out, the tokens that wait on for a worker: their queue is paused, or what
+    kept them back has ended a moment ago.
 
-    Jobs of other types, and of types whose breaker is not closed, are parked. The others are not Enqueued with that
-    token, or in another queue than was said.
+    Jobs of other types, of types whose breaker is not closed, and those that another pause holds back are parked. The
+    others are not Enqueued with that token, or in another queue than was said.
     """
     if not out:
         return set()
@@ -203,12 +193,14 @@ def left(out: Sequence[Wanted], *, types: Sequence[str], using: str = "default")
         return fetch(cursor, LEFT_OUT, arrays(("ids", "tokens", "slots", "queues"), out))
 
     rows = in_transaction(using, work)
-    unknown = [(id_, token) for id_, token, type_, _ in rows if type_ not in types]
+    parked = park_paused([(id_, token) for id_, token, _type, _kept, held in rows if held], using=using)
+    rows = [row for row in rows if row[0] not in parked]
+    unknown = [(id_, token) for id_, token, type_, _kept, _held in rows if type_ not in types]
     park_unknown(unknown, using=using)
-    broken = {(id_, token): type_ for id_, token, type_, kept_back in rows if type_ in types and kept_back}
+    broken = {(id_, token): type_ for id_, token, type_, kept, _held in rows if type_ in types and kept}
     parked = park_circuit(list(broken), types=set(broken.values()), using=using)
     gone = {token for _id, token in unknown} | {token for id_, token in broken if id_ in parked}
-    return {token for _id, token, _type, _kept_back in rows} - gone
+    return {row[1] for row in rows} - gone
 
 
 def paused(queues: Sequence[str], *, using: str = "default") -> set[str]:

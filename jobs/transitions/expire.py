@@ -7,13 +7,14 @@ from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
 
 from jobs.outcomes import Ending
+from jobs.transitions import keys
 from jobs.transitions.finish import Finished
 from jobs.transitions.losses import LOST, LostRow, PolicyOf, end_lost, lost_ending
 from jobs.transitions.probes import probed
-from jobs.transitions.sql import in_transaction
+from jobs.transitions.sql import fetch, in_transaction
 
 OVERDUE = "j.lease_expires_at < now() - %(grace)s::float8 * interval '1 second'"
-LOCK_PROBED = probed(OVERDUE)
+LOCK_KEYS, LOCK_PROBED = keys.of_running(OVERDUE), probed(OVERDUE)
 # The oldest leases first; a row that somebody has locked is skipped, so that it starves no other. Nor does one whose
 # end the database refused: the caller remembers it.
 EXPIRED = f"""
@@ -49,7 +50,8 @@ def expire(
 
     def work(cursor: CursorWrapper) -> list[Finished]:
         params = {"grace": float(grace), "limit": limit}
+        locked = {key for (key,) in fetch(cursor, LOCK_KEYS, params)}
         cursor.execute(LOCK_PROBED, params)
-        return end_lost(cursor, EXPIRED, params, ending, refused=bad, using=using)
+        return end_lost(cursor, EXPIRED, params, ending, refused=bad, locked=locked, using=using)
 
     return in_transaction(using, work)

@@ -5,7 +5,7 @@ cancel request turns every exit but Succeeded into Cancelled, here, on the locke
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,9 +15,12 @@ from jobs.conf import conf
 from jobs.ids import new_id
 from jobs.metrics import BUCKETS
 from jobs.outcomes import Ending
-from jobs.states import State
+from jobs.states import FINAL, State
+from jobs.transitions import keys
 from jobs.transitions.circuits import wake
+from jobs.transitions.handover import pass_on
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
+from jobs.transitions.parents import after_ends
 from jobs.transitions.sql import DUE, arrays, fetch, notify_all, unnest
 
 COLUMNS = {
@@ -50,7 +53,8 @@ HISTOGRAM = ", ".join(f"count(*) FILTER (WHERE bucket = {n})::int" for n in rang
 BOUNDS = ", ".join(f"{bound}::float8" for bound in BUCKETS)
 
 # A breaker's row is locked before the jobs (the order of all verbs): the count makes the plan do so. A probe that ended
-# well closes it, whatever else came of it opens it anew.
+# well closes it, whatever else came of it opens it anew. The ids by themselves, and COALESCE: from the ends to
+# their jobs; while statistics are older than thousands that run, each of these would be compared with each end.
 FINISH = f"""
 WITH probes AS MATERIALIZED (
     SELECT type, probe_job_id FROM turno.circuits
@@ -63,7 +67,8 @@ WITH probes AS MATERIALIZED (
                 ELSE i.to_state END AS becomes
     FROM {unnest("i", COLUMNS)}
     JOIN turno.jobs AS j ON j.id = i.id
-    WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = i.worker_id AND j.state = 'Processing'
+    WHERE j.id = ANY (%(id)s::uuid[]) AND j.dispatch_id = i.dispatch_id AND j.worker_id = i.worker_id
+      AND COALESCE(j.state, '') = 'Processing'
       AND (SELECT count(*) FROM probes) >= 0
     ORDER BY j.id FOR NO KEY UPDATE OF j
 ), changed AS (
@@ -88,11 +93,15 @@ WITH probes AS MATERIALIZED (
                              WHEN l.error_type IS NOT NULL THEN l.error_message ELSE j.error_message END,
         failure_kind = CASE WHEN l.becomes = 'Failed' THEN l.failure_kind END
     FROM locked AS l
-    WHERE j.id = l.id AND j.dispatch_id = l.dispatch_id AND j.worker_id = l.worker_id AND j.state = 'Processing'
+    WHERE j.id = l.id AND j.dispatch_id = l.dispatch_id AND j.worker_id = l.worker_id
+      AND COALESCE(j.state, '') = 'Processing'
     RETURNING j.id, j.state, j.dispatch_id, j.queue, j.priority
 ) {dispatch("changed")}, ended AS (
     SELECT l.*, width_bucket(l.duration, ARRAY[{BOUNDS}]) AS bucket
     FROM locked AS l JOIN changed AS c ON c.id = l.id
+), freed AS (
+    DELETE FROM turno.concurrency_slots AS s USING ended AS e
+    WHERE s.job_id = e.id AND s.dispatch_id = e.dispatch_id RETURNING s.key_id
 ), circuits AS (
     UPDATE turno.circuits AS c
     SET state = CASE WHEN e.becomes = 'Succeeded' THEN 'closed' ELSE 'open' END, probe_job_id = NULL,
@@ -146,7 +155,8 @@ WITH probes AS MATERIALIZED (
                      JOIN unnest(EXCLUDED.durations) WITH ORDINALITY AS b(n, place) USING (place))
 )
 SELECT id, dispatch_id, becomes, queue, executions,
-    (SELECT c.type FROM circuits AS c WHERE c.type = ended.type AND c.state = 'closed')
+    (SELECT c.type FROM circuits AS c WHERE c.type = ended.type AND c.state = 'closed'),
+    (SELECT array_agg(key_id) FROM freed)
 FROM ended ORDER BY id
 """
 
@@ -167,8 +177,13 @@ def seconds(measured: float | None) -> float | None:
     return float(measured) if measured is not None and math.isfinite(measured) and measured >= 0 else None
 
 
-def finish(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]]) -> list[Finished]:
+def finish(
+    cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], *, locked: Collection[int] | None = None
+) -> list[Finished]:
     """Write the ends of executions, each as (worker that owned it, ending); wakes the queues it enqueued to.
+
+    Slots of concurrency keys are handed over to who waits for them, children are looked at whose last parent ended.
+    Keys are locked before jobs: whoever has locked the jobs has locked these keys before, and says which.
 
     Returns those whose fence held; the others were changed by nobody here.
     """
@@ -183,13 +198,18 @@ def finish(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]]) -> lis
             seconds(e.duration), e.progress, e.stage, e.tries, e.exit_code, e.signal, e.peak_memory,
             new_id() if e.to is State.FAILED else None,
         ))  # fmt: skip
+    if locked is None:
+        locked = keys.lock_held(cursor, [(e.id, e.dispatch_id) for _, e in endings])
     written = fetch(cursor, FINISH, arrays(COLUMNS, rows) | {"broker": broker()})
-    found = [Finished(id_, token, State(state), queue, execution) for id_, token, state, queue, execution, _ in written]
-    if closed := sorted({type_ for *_, type_ in written if type_ is not None}):
+    found = [Finished(id_, token, State(state), queue, n) for id_, token, state, queue, n, *_ in written]
+    if written and written[0][6]:
+        pass_on(cursor, written[0][6], locked)
+    if closed := sorted({type_ for *_, type_, _freed in written if type_ is not None}):
         wake(cursor, limit=conf().recovery.batch_size, types=closed)
     soon = {e.dispatch_id for _, e in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
     due = any(f.state is State.SCHEDULED and f.dispatch_id in soon for f in found)
     failed = any(f.state is State.FAILED for f in found)
     again = enqueued((f.queue for f in found if f.state is State.ENQUEUED), letters=failed)
     notify_all(cursor, [*again, *([(DUE, "")] if due else [])])
+    after_ends(cursor, [f.id for f in found if f.state in FINAL])
     return found

@@ -7,22 +7,38 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.states import Reason, Waiting
 from jobs.transitions.outbox import broker, dispatch, enqueued
-from jobs.transitions.sql import fetch, notify_all
+from jobs.transitions.sql import GATES, fetch, notify_all
+
+# What `moved` (id, concurrency_key, type) has in its hand of other gates goes back, and whoever leads hears of it: the
+# next may start. A SELECT must count `told`, or nobody is.
+LET_GO = f"""freed AS (
+    DELETE FROM turno.concurrency_slots WHERE job_id = ANY (ARRAY(SELECT id FROM moved))
+), told AS (
+    SELECT pg_notify('{GATES}', gate) FROM (
+        SELECT 'key:' || concurrency_key AS gate FROM moved WHERE concurrency_key IS NOT NULL
+        UNION
+        SELECT 'type:' || type FROM moved
+        WHERE type = ANY (ARRAY(SELECT name FROM turno.job_types WHERE max_running IS NOT NULL))
+    ) AS gates
+)"""
 
 
-def parked(waiting_for: Waiting, reason: Reason = Reason.PARKED) -> str:
-    """The SQL that parks the jobs of `picked`, a CTE of ids before it, at the gate of their type; selects their ids."""
+def parked(waiting_for: Waiting, reason: Reason = Reason.PARKED, *, gate: str = "j.type") -> str:
+    """The SQL that parks the jobs of `picked`, a CTE of ids before it; selects their ids.
+
+    `gate`: SQL of the gate's value, of the job `j`.
+    """
     return f"""
 , moved AS (
     UPDATE turno.jobs AS j
-    SET state = 'Scheduled', dispatch_id = NULL, announced_at = NULL, waiting_for = '{waiting_for}', gate = j.type
+    SET state = 'Scheduled', dispatch_id = NULL, announced_at = NULL, waiting_for = '{waiting_for}', gate = {gate}
     WHERE j.id = ANY (ARRAY(SELECT id FROM picked)) AND COALESCE(j.state, '') = 'Enqueued'
-    RETURNING j.id
-), history AS (
+    RETURNING j.id, j.concurrency_key, j.type
+), {LET_GO}, history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)
     SELECT id, 'Enqueued', 'Scheduled', '{reason}' FROM moved ORDER BY id
 )
-SELECT id FROM moved ORDER BY id
+SELECT id FROM moved WHERE (SELECT count(*) FROM told) >= 0 ORDER BY id
 """
 
 

@@ -11,6 +11,7 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Verdict
 from jobs.states import State
+from jobs.transitions.parents import lock_parents
 from jobs.transitions.people import LOCK, requeue
 from jobs.transitions.sql import fetch, in_transaction
 
@@ -29,9 +30,11 @@ WHERE id = ANY(%(ids)s::uuid[]) AND resolved_at IS NULL
 class _Locked:
     """The named letters with their jobs, all rows locked: what is read here holds until the transaction ends."""
 
-    def __init__(self, cursor: CursorWrapper, ids: Sequence[UUID]) -> None:
+    def __init__(self, cursor: CursorWrapper, ids: Sequence[UUID], *, with_parents: bool = False) -> None:
         self.job_of: dict[UUID, UUID] = dict(fetch(cursor, JOBS_OF, {"ids": list(ids)}))
         named = sorted(set(self.job_of.values()))
+        if with_parents:
+            lock_parents(cursor, named)
         self.states = {row[0]: State(row[1]) for row in fetch(cursor, LOCK, {"ids": named})} if named else {}
         self.pending: dict[UUID, bool] = dict(fetch(cursor, LOCK_LETTERS, {"ids": list(ids)})) if named else {}
 
@@ -70,7 +73,7 @@ def requeue_letters(ids: Sequence[UUID], *, actor: str | None = None, using: str
     """
 
     def work(cursor: CursorWrapper) -> list[Verdict]:
-        locked = _Locked(cursor, ids)
+        locked = _Locked(cursor, ids, with_parents=True)
         jobs = [locked.job_of[id_] for id_, is_pending in locked.pending.items() if is_pending]
         moved = {verdict.id: verdict for verdict in requeue(jobs, actor=actor, using=using)}
         return _each(ids, locked, lambda id_: replace(moved[locked.job_of[id_]], id=id_))

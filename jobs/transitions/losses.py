@@ -5,7 +5,7 @@ own child process was lost with a job (its end goes through `settle`, as every e
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple, Protocol
@@ -147,13 +147,15 @@ def end_lost(
     ending_of: Callable[[LostRow], Ending],
     *,
     refused: set[UUID],
+    locked: Collection[int],
     using: str,
 ) -> list[Finished]:
     """Lock what `select` (LOST and its condition, `refused` left out) finds, and write the ends; inside the caller's
-    transaction. What the database refuses stays as it is, and its id goes into `refused`."""
+    transaction, which has locked their keys before (`locked`). What the database refuses stays as it is, and its id
+    goes into `refused`."""
     rows = [LostRow(*row) for row in fetch(cursor, select, params | {"refused": list(refused)})]
     endings = [(row.worker_id, ending_of(row) if row.begun else _not_begun(row)) for row in rows]
-    return _ended(cursor, endings, refused, using)
+    return _ended(cursor, endings, refused, locked, using)
 
 
 def _not_begun(row: LostRow) -> Ending:
@@ -161,20 +163,26 @@ def _not_begun(row: LostRow) -> Ending:
     return returned(row.id, row.dispatch_id, type_name=row.type, at_most_once=False)
 
 
-def _ended(cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], bad: set[UUID], using: str) -> list[Finished]:
+def _ended(
+    cursor: CursorWrapper,
+    endings: Sequence[tuple[UUID, Ending]],
+    bad: set[UUID],
+    locked: Collection[int],
+    using: str,
+) -> list[Finished]:
     """Write the ends of rows that are locked here. One that the database refuses must not hide the others: it stays."""
     if not endings:
         return []
     try:
         with transaction.atomic(using=using):
-            return finish(cursor, endings)
+            return finish(cursor, endings, locked=locked)
     except DatabaseError as error:
         if not refused(error):
             raise
         if len(endings) > 1:
             middle = len(endings) // 2
             halves = endings[:middle], endings[middle:]
-            return [done for half in halves for done in _ended(cursor, half, bad, using)]
+            return [done for half in halves for done in _ended(cursor, half, bad, locked, using)]
         log.error("loss_not_stored", extra={"job": str(endings[0][1].id), "error": str(error)[:300]})
         bad.add(endings[0][1].id)
         return []

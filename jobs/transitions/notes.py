@@ -14,11 +14,13 @@ from jobs.transitions.sql import arrays, fetch, in_transaction, refused, unnest
 log = logging.getLogger(__name__)
 
 COLUMNS = {"id": "uuid", "dispatch_id": "uuid", "progress": "int", "stage": "text"}
+# The ids by themselves: see FINISH.
 NOTE = f"""
 WITH locked AS MATERIALIZED (
     SELECT j.id, i.progress, i.stage
     FROM {unnest("i", COLUMNS)} JOIN turno.jobs AS j ON j.id = i.id
-    WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid AND j.state = 'Processing'
+    WHERE j.id = ANY (%(id)s::uuid[]) AND j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid
+      AND COALESCE(j.state, '') = 'Processing'
     ORDER BY j.id FOR NO KEY UPDATE OF j
 )
 UPDATE turno.jobs AS j

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
 
+from jobs.transitions.gates import LET_GO
 from jobs.transitions.outbox import NAMED_JOBS
 from jobs.transitions.sql import DUE, arrays, fetch, in_transaction, notify
 
@@ -18,12 +19,12 @@ WITH named AS MATERIALIZED ({NAMED_JOBS}), moved AS (
     SET state = 'Scheduled', dispatch_id = NULL, announced_at = NULL, waiting_for = 'lock',
         run_at = now() + %(wait)s::float8 * (1 + random()) * interval '1 second'
     FROM named AS n WHERE j.id = n.id AND COALESCE(j.state, '') = 'Enqueued'
-    RETURNING j.id
-), history AS (
+    RETURNING j.id, j.concurrency_key, j.type
+), {LET_GO}, history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason)
     SELECT id, 'Enqueued', 'Scheduled', 'lock_busy' FROM moved ORDER BY id
 )
-SELECT id FROM moved ORDER BY id
+SELECT id FROM moved WHERE (SELECT count(*) FROM told) >= 0 ORDER BY id
 """
 
 

@@ -10,11 +10,14 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Verdict
 from jobs.states import State
+from jobs.transitions import keys
+from jobs.transitions.handover import pass_on, tell_of_keys
 from jobs.transitions.outbox import broker, dispatch, enqueued
+from jobs.transitions.parents import after_ends, lock_parents, park_children
 from jobs.transitions.sql import CONTROL, TRIES, fetch, in_transaction, notify, notify_all
 
 LOCK = """
-SELECT id, state, worker_id, run_at IS NULL FROM turno.jobs
+SELECT id, state, worker_id, run_at IS NULL, concurrency_key FROM turno.jobs
 WHERE id = ANY(%(ids)s::uuid[]) ORDER BY id FOR NO KEY UPDATE
 """
 CANCEL = """
@@ -86,9 +89,9 @@ WHERE id = ANY(%(ids)s::uuid[]) AND state IN ('Succeeded', 'Failed', 'Cancelled'
 """
 
 
-def _locked(cursor: CursorWrapper, ids: Sequence[UUID]) -> dict[UUID, tuple[State, UUID | None, bool]]:
+def _locked(cursor: CursorWrapper, ids: Sequence[UUID]) -> dict[UUID, tuple[State, UUID | None, bool, str | None]]:
     rows: list[tuple[Any, ...]] = fetch(cursor, LOCK, {"ids": list(ids)})
-    return {id_: (State(state), worker, no_instant) for id_, state, worker, no_instant in rows}
+    return {id_: (State(state), *rest) for id_, state, *rest in rows}
 
 
 def _missing(id_: UUID) -> Verdict:
@@ -104,14 +107,20 @@ def cancel(
     """
 
     def work(cursor: CursorWrapper) -> list[Verdict]:
+        locked = keys.lock_waiting(cursor, ids)
         found = _locked(cursor, ids)
-        waiting = [i for i, (state, _, _) in found.items() if state in (State.SCHEDULED, State.ENQUEUED)]
-        running = {i: worker for i, (state, worker, _) in found.items() if state is State.PROCESSING}
+        waiting = [i for i, (state, *_) in found.items() if state in (State.SCHEDULED, State.ENQUEUED)]
+        running = {i: worker for i, (state, worker, *_) in found.items() if state is State.PROCESSING}
         if waiting or running:
             params = {"waiting": waiting, "running": list(running), "actor": actor, "reason": reason}
             cursor.execute(CANCEL, params)
             asked = (orjson.dumps({"cancel": str(i), "worker": str(w)}).decode() for i, w in running.items())
             notify(cursor, CONTROL, asked)
+            # Not only those whose slot came free: one that was about to take a slot leaves room too.
+            pass_on(cursor, [*keys.release(cursor, waiting), *locked], locked)
+            about_to = {key for state, _, _, key in found.values() if state is State.ENQUEUED and key is not None}
+            tell_of_keys(cursor, about_to, locked)
+            after_ends(cursor, waiting)
         verdicts = []
         for id_ in ids:
             if id_ not in found:
@@ -130,21 +139,25 @@ def cancel(
 def requeue(ids: Sequence[UUID], *, actor: str | None = None, using: str = "default") -> list[Verdict]:
     """Put Failed and Cancelled jobs back into their queue, and resolve their pending dead letters.
 
-    A job whose unique key another active job holds is refused ("unique_key") and stops no other.
+    A job whose unique key another active job holds is refused ("unique_key") and stops no other. One whose parents have
+    not all ended is parked until they have; those that had failed by now cancel it no more.
     """
 
     def work(cursor: CursorWrapper) -> list[Verdict]:
+        lock_parents(cursor, ids)
         found = _locked(cursor, ids)
-        eligible = [i for i, (state, _, _) in found.items() if state in (State.FAILED, State.CANCELLED)]
+        eligible = [i for i, (state, *_) in found.items() if state in (State.FAILED, State.CANCELLED)]
         params = {"ids": eligible, "actor": actor, "broker": broker()}
         moved = dict(fetch(cursor, REQUEUE, params)) if eligible else {}
-        notify_all(cursor, enqueued(moved.values()))
+        parked = park_children(cursor, moved) if moved else set()
+        notify_all(cursor, enqueued(queue for id_, queue in moved.items() if id_ not in parked))
         verdicts = []
         for id_ in ids:
             if id_ not in found:
                 verdicts.append(_missing(id_))
             elif id_ in moved:
-                verdicts.append(Verdict(id_, applied=True, state=State.ENQUEUED))
+                state = State.SCHEDULED if id_ in parked else State.ENQUEUED
+                verdicts.append(Verdict(id_, applied=True, state=state))
             else:
                 problem = "unique_key" if id_ in eligible else "state"
                 verdicts.append(Verdict(id_, applied=False, state=found[id_][0], problem=problem))
@@ -164,7 +177,7 @@ def run_now(ids: Sequence[UUID], *, actor: str | None = None, using: str = "defa
 
     def work(cursor: CursorWrapper) -> list[Verdict]:
         found = _locked(cursor, ids)
-        timed = [i for i, (state, _, parked) in found.items() if state is State.SCHEDULED and not parked]
+        timed = [i for i, (state, _, parked, _) in found.items() if state is State.SCHEDULED and not parked]
         if timed:
             params = {"ids": timed, "actor": actor, "broker": broker()}
             notify_all(cursor, enqueued(queue for (queue,) in fetch(cursor, RUN_NOW, params)))
@@ -188,8 +201,9 @@ def delete(ids: Sequence[UUID], *, using: str = "default") -> list[Verdict]:
 
     def work(cursor: CursorWrapper) -> list[Verdict]:
         found = _locked(cursor, ids)
-        final = [i for i, (state, _, _) in found.items() if state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)]
+        final = [i for i, (state, *_) in found.items() if state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)]
         if final:
+            after_ends(cursor, final)  # they were looked at, unless whoever was to look was lost
             cursor.execute(DELETE, {"ids": final})
         return [
             _missing(id_)

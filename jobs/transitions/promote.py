@@ -24,9 +24,10 @@ WITH due AS MATERIALIZED (
 ) {dispatch("moved")}
 SELECT queue FROM moved
 """
+# What is beyond the hour is of no interest: of jobs that somebody is inserting for next month each would be visited.
 NEXT_DUE = """
 SELECT GREATEST(0, extract(epoch FROM run_at - now()))::float8 FROM turno.jobs
-WHERE state = 'Scheduled' AND run_at IS NOT NULL ORDER BY run_at LIMIT 1
+WHERE state = 'Scheduled' AND run_at < now() + interval '1 hour' ORDER BY run_at LIMIT 1
 """
 
 
@@ -42,7 +43,7 @@ def promote(*, limit: int, using: str = "default") -> int:
 
 
 def next_due(*, using: str = "default") -> float | None:
-    """Seconds until the next job is due (0 when one is); None when no job waits for an instant."""
+    """Seconds until the next job is due (0 when one is); None when none is within the hour."""
 
     def work(cursor: CursorWrapper) -> float | None:
         rows = fetch(cursor, NEXT_DUE, {})

@@ -10,11 +10,13 @@ from jobs.transitions.sql import arrays, fetch, in_transaction, unnest
 
 COLUMNS = {"id": "uuid", "dispatch_id": "uuid"}
 # Rows that somebody has locked are skipped: a heartbeat must not wait. Nothing is counted: one statement is safe.
+# The ids by themselves: see FINISH.
 RENEW = f"""
 WITH mine AS MATERIALIZED (
     SELECT j.id
     FROM {unnest("i", COLUMNS)} JOIN turno.jobs AS j ON j.id = i.id
-    WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid AND j.state = 'Processing'
+    WHERE j.id = ANY (%(id)s::uuid[]) AND j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid
+      AND COALESCE(j.state, '') = 'Processing'
     ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE turno.jobs AS j SET lease_expires_at = now() + %(lease)s::float8 * interval '1 second'
@@ -24,7 +26,8 @@ RETURNING j.dispatch_id, j.cancel_requested_at IS NOT NULL
 STILL_MINE = f"""
 SELECT j.dispatch_id, j.cancel_requested_at IS NOT NULL
 FROM {unnest("i", COLUMNS)} JOIN turno.jobs AS j ON j.id = i.id
-WHERE j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid AND j.state = 'Processing'
+WHERE j.id = ANY (%(id)s::uuid[]) AND j.dispatch_id = i.dispatch_id AND j.worker_id = %(worker_id)s::uuid
+  AND COALESCE(j.state, '') = 'Processing'
 """
 MINE = """
 SELECT id, dispatch_id, claim_id FROM turno.jobs

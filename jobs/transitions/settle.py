@@ -16,6 +16,7 @@ from jobs.fingerprint import fingerprint
 from jobs.outcomes import Ending, ErrorInfo
 from jobs.states import FailureKind, Outcome, Reason, State
 from jobs.text import clean, first_line
+from jobs.transitions import keys
 from jobs.transitions.finish import Finished, finish, seconds
 from jobs.transitions.notes import write_logs
 from jobs.transitions.probes import probed
@@ -186,9 +187,10 @@ def release(
     params = {"ids": [i for i, _ in claims], "tokens": [t for _, t in claims], "worker_id": worker_id}
 
     def work(cursor: CursorWrapper) -> list[Finished]:
+        locked = keys.lock_held(cursor, claims)
         cursor.execute(LOCK_PROBED, params)
         left = fetch(cursor, LEFT, params)
         endings = [returned(i, t, type_name=name, at_most_once=once and started) for i, t, name, once in left]
-        return finish(cursor, [(worker_id, ending) for ending in endings]) if endings else []
+        return finish(cursor, [(worker_id, ending) for ending in endings], locked=locked) if endings else []
 
     return in_transaction(using, work)

@@ -16,6 +16,7 @@ from jobs import announcements
 from jobs.reconnect import replace_broken
 
 CONFLICTS = frozenset({"40P01", "40001"})
+NO_SUCH_ROW = "23503"  # a foreign key of ours names one that is gone
 # Classes of errors that the values themselves cause: data, constraints, and a limit that a value exceeds (its nesting,
 # its size in an index). Django calls the last an OperationalError; repeated, it would fail for ever.
 BAD_VALUES = ("22", "23", "54")
@@ -26,6 +27,7 @@ FROM unnest(%(channels)s::text[], %(payloads)s::text[]) AS said(channel, payload
 """
 WORK, CONTROL = announcements.WORK, announcements.CONTROL
 DUE, OUTBOX = announcements.DUE, announcements.OUTBOX
+GATES = announcements.GATES
 
 
 def sqlstate(error: BaseException) -> str | None:

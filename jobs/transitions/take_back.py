@@ -12,13 +12,14 @@ from django.utils.translation import gettext as _
 
 from jobs.outcomes import Ending
 from jobs.states import Reason
+from jobs.transitions import keys
 from jobs.transitions.finish import Finished
 from jobs.transitions.losses import LOST, LostRow, PolicyOf, end_lost, lost_ending
 from jobs.transitions.probes import probed
-from jobs.transitions.sql import in_transaction
+from jobs.transitions.sql import fetch, in_transaction
 
 LEFT_BY = "j.worker_id = %(worker_id)s::uuid"
-LOCK_PROBED = probed(LEFT_BY)
+LOCK_KEYS, LOCK_PROBED = keys.of_running(LEFT_BY), probed(LEFT_BY)
 # The dead worker's last transaction may still be at its COMMIT in the database: its rows are skipped, and looked at
 # again by the next call. For those whose end the database refused see EXPIRED.
 TAKE_BACK = f"""
@@ -55,7 +56,8 @@ def take_back(
 
     def work(cursor: CursorWrapper) -> list[Finished]:
         params = {"worker_id": worker_id, "limit": limit}
+        locked = {key for (key,) in fetch(cursor, LOCK_KEYS, params)}
         cursor.execute(LOCK_PROBED, params)
-        return end_lost(cursor, TAKE_BACK, params, ending, refused=bad, using=using)
+        return end_lost(cursor, TAKE_BACK, params, ending, refused=bad, locked=locked, using=using)
 
     return in_transaction(using, work)

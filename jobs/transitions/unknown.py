@@ -20,6 +20,7 @@ from jobs.states import Waiting
 from jobs.text import clean
 from jobs.transitions.gates import parked, wake_by, woken
 from jobs.transitions.outbox import LETTERED, NAMED_JOBS, broker, enqueued
+from jobs.transitions.parents import after_ends
 from jobs.transitions.sql import arrays, fetch, in_transaction, notify_all, unnest
 
 HEAD = 200  # jobs of a queue that are looked at in one call, in the order in which they are claimed
@@ -65,7 +66,7 @@ WITH {LIVE}, {SERVED}, takers AS MATERIALIZED (
 ) {woken(Waiting.UNKNOWN_TYPE)}
 """
 HEADS = """
-    SELECT id, type, priority, enqueued_at FROM turno.jobs
+    SELECT id, type, concurrency_key, tags, priority, enqueued_at FROM turno.jobs
     WHERE state = 'Enqueued' AND queue = q.queue ORDER BY priority DESC, enqueued_at, id LIMIT %(head)s
 """
 # The types of parked jobs are walked by their index, one step a type; those that wait in a queue are seen at its head.
@@ -228,6 +229,7 @@ def fail_unknown(
         ended = arrays(COLUMNS, over) | {"error_type": ERROR_TYPE, "broker": broker()}
         failed = [id_ for (id_,) in fetch(cursor, FAIL, ended)]
         notify_all(cursor, enqueued((), letters=bool(failed)))
+        after_ends(cursor, failed)
         return failed
 
     return in_transaction(using, work)

@@ -85,6 +85,7 @@ BASE: dict[str, Callable[[], Row]] = {
     "pauses": lambda: {"scope": "queue", "value": uuid4().hex},
     "circuits": lambda: {"type": uuid4().hex},
     "rates": lambda: {"type": uuid4().hex, "allowed": 100, "window": 60.0},
+    "counters": lambda: {"name": uuid4().hex},
     "job_types": lambda: {"name": uuid4().hex},
     "unserved_types": lambda: {"queue": "default", "type": uuid4().hex},
     "workers": _worker,

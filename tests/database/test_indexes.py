@@ -64,7 +64,7 @@ def test_a_tag_and_a_unique_key_are_found_by_their_indexes(many_jobs):
 def test_the_jobs_that_wait_at_a_gate_come_by_priority_and_age_from_their_index(many_jobs):
     plan = plan_of(PARKED, {"gate": "concurrency_key", "value": "key-7"})
 
-    assert served_by(plan, "jobs_parked_order")
+    assert served_by(plan, "jobs_gate_order")
 
 
 def test_every_foreign_key_has_an_index_that_begins_with_it():

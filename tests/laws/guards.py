@@ -88,6 +88,24 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class Index:
+    """A unique index of the jobs over `columns`, for the rows `where`; jobs go before it comes back."""
+
+    name: str
+    columns: str
+    where: str
+
+    @contextmanager
+    def removed(self) -> Iterator[None]:
+        execute(f"DROP INDEX turno.{self.name}")
+        try:
+            yield
+        finally:
+            execute("DELETE FROM turno.jobs")
+            execute(f"CREATE UNIQUE INDEX {self.name} ON turno.jobs ({self.columns}) WHERE {self.where}")
+
+
+@dataclass(frozen=True)
 class All:
     """Several pieces that are one guard."""
 

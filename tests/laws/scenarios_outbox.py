@@ -83,7 +83,7 @@ ENTRIES: dict[str, Callable[[], None]] = {
 }
 # Where each of them is written.
 WAYS = {
-    "created": "insert.INSERT",
+    "created": "insert.UNGATED",
     "due": "promote.PROMOTE",
     "run now": "people.RUN_NOW",
     "requeued": "people.REQUEUE",

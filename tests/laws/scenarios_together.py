@@ -35,12 +35,12 @@ def both(work: Callable[[str], Any]) -> None:
     with holding():
         work("default")
         other = Other(second)
-        while not done.wait(0.005) and not _waits(other):
+        while not done.wait(0.005) and not waits(other):
             pass
     other.answer()
 
 
-def _waits(other: Other[Any]) -> bool:
+def waits(other: Other[Any]) -> bool:
     with suppress(AssertionError):
         pid = other._pid.result(PATIENCE)
         return bool(rows.select("SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'", pid))
@@ -88,7 +88,7 @@ def while_somebody_looks[T](id_: UUID, act: Callable[[], T]) -> T:
     with rival() as other:
         lock(other, id_)
         late = Other(told)
-        while not answered.wait(0.005) and not _waits(late):
+        while not answered.wait(0.005) and not waits(late):
             pass
         other.rollback()
     return late.answer()

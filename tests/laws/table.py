@@ -10,8 +10,12 @@ from tests.laws import scenarios_owner as owner
 from tests.laws import scenarios_together as together
 from tests.laws.guards import Attribute, Constraint
 from tests.laws.law import Law, both, sql
+from tests.laws.table_keys import KEYS_AND_LIMITS
 from tests.laws.table_message import MESSAGE
 from tests.laws.table_outbox import OUTBOX
+from tests.laws.table_parents import PARENTS
+from tests.laws.table_pauses import PAUSES
+from tests.laws.table_recurring import RECURRING
 from workers.clock import boottime
 
 TWO = "two executions live side by side"
@@ -23,7 +27,7 @@ LOCK = "FOR NO KEY UPDATE SKIP LOCKED"
 # The parts of an end's fence, each at both places where it is tested.
 END_TOKEN = sql("finish.FINISH", ("j.dispatch_id = i.dispatch_id", "TRUE"), ("j.dispatch_id = l.dispatch_id", "TRUE"))
 END_WORKER = sql("finish.FINISH", ("j.worker_id = i.worker_id", "TRUE"), ("j.worker_id = l.worker_id", "TRUE"))
-END_STATE = sql("finish.FINISH", ("AND j.state = 'Processing'", ""))
+END_STATE = sql("finish.FINISH", ("AND COALESCE(j.state, '') = 'Processing'", ""))
 TOKEN_KEPT = sql("finish.FINISH", (DRAWN, "j.dispatch_id"))
 NEVER_CLEARED = sql("finish.FINISH", (DRAWN, f"COALESCE({DRAWN}, j.dispatch_id)"))
 UNDRAWN = ("dispatch_id = gen_random_uuid(), ", "")
@@ -66,7 +70,8 @@ OWNERSHIP = [
             sql("claim.CLAIM_BY_ID", ("AND j.dispatch_id = i.token", "")),
             sql(
                 "claim.CLAIM_BY_ID",
-                ("SELECT j.id, i.slot", "SELECT j.id, i.slot, i.token"),
+                ("SELECT j.id, j.dispatch_id, i.slot", "SELECT j.id, j.dispatch_id, i.token, i.slot"),
+                ("SELECT id, slot FROM picked", "SELECT id, slot, token FROM picked"),
                 ("RETURNING j.id, j.dispatch_id", "RETURNING j.id, s.token AS dispatch_id"),
             ),
         ),
@@ -103,7 +108,7 @@ FENCE = [
         "on a job that nobody owned",
         (
             sql("notes.NOTE", ("j.worker_id = %(worker_id)s::uuid", "TRUE")),
-            sql("notes.NOTE", ("j.state = 'Processing'", "TRUE")),
+            sql("notes.NOTE", ("COALESCE(j.state, '') = 'Processing'", "TRUE")),
             NEVER_CLEARED,
         ),
         owner.noted_after_the_end,
@@ -246,4 +251,17 @@ ORDER = [
         together.has_a_bad_row,
     ),
 ]
-LAWS = [*TOKENS, *OWNERSHIP, *FENCE, *RECOVERY, *WITHOUT_LEADER, *ORDER, *OUTBOX, *MESSAGE]
+LAWS = [
+    *TOKENS,
+    *OWNERSHIP,
+    *FENCE,
+    *RECOVERY,
+    *WITHOUT_LEADER,
+    *ORDER,
+    *OUTBOX,
+    *MESSAGE,
+    *PARENTS,
+    *PAUSES,
+    *KEYS_AND_LIMITS,
+    *RECURRING,
+]

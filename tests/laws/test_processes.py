@@ -14,6 +14,7 @@ from tests.crash.test_sigkill import PATIENT, QUICK, orphaned
 from tests.crash.test_sigterm import TYPES, stops_with_deaf_handlers
 from tests.database.scratch import ADVISORY_LOCKS
 from tests.kit.processes import eventually
+from tests.transitions.recurring import make_many
 from tests.transitions.rows import ago, make_job
 
 pytestmark = pytest.mark.crash
@@ -59,11 +60,13 @@ def test_when_everybody_leads_nothing_runs_twice(fleet):
     enqueue_many([JobRequest("probe.async", {"key": f"bad-{n}", "fail": "error"}, max_attempts=2) for n in range(50)])
     lost = [make_job("Processing", type="probe.async", payload={"key": f"lost-{n}"}, lease_expires_at=ago(99))
             for n in range(50)]  # fmt: skip
+    make_many(50, type="'probe.async'", payload="jsonb_build_object('key', 'fired-' || n)", cron="'0 0 1 1 *'")
     eventually(lambda: not Job.objects.exclude(state__in=["Succeeded", "Failed"]).exists(), "all have ended")
     counts = Counter((parts[1], parts[2]) for parts in fleet.starts())
     assert set(counts.values()) == {1}, "an execution was started twice"
-    assert len(counts) == 150 + 150 + 2 * 50 + len(lost)
+    assert len(counts) == 150 + 150 + 2 * 50 + len(lost) + 50
     assert JobStateChange.objects.filter(reason="due").count() == 150 + 50
+    assert Job.objects.filter(recurring_job_id__isnull=False).count() == 50
     assert JobAttempt.objects.filter(outcome="WorkerLost").count() == len(lost)
     assert set(Job.objects.filter(pk__in=[made.id for made in lost]).values_list("lost_count", flat=True)) == {1}
 

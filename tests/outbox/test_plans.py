@@ -133,4 +133,4 @@ def test_looks_at_unknown_types_walk_their_indexes_also_while_statistics_are_old
     assert tables_scanned(plan) <= SMALL
     whole = {node["Index Name"] for node in nodes(plan) if node["Node Type"] == "Bitmap Index Scan"}
     # Others give rows in order, and are left once there are enough.
-    assert whole <= {"jobs_pkey", "pauses_one_target", "changes_of_job"}
+    assert whole <= {"jobs_pkey", "pauses_one_target", "slots_one_a_job", "changes_of_job"}

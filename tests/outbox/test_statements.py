@@ -32,7 +32,7 @@ from tests.transitions.rows import make_job
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
 ENQUEUES = sorted({verb for (verb, _), change in LEGAL.items() if change.to is State.ENQUEUED})
 FAILS = sorted({verb for (verb, _), change in LEGAL.items() if change.to is State.FAILED})
-DRAWS_A_TOKEN = re.compile(r"gen_random_uuid\(\)|INSERT INTO turno\.jobs\b")
+DRAWS_A_TOKEN = re.compile(r"gen_random_uuid\(\)|dispatch_id = c\.token|INSERT INTO turno\.jobs\b")
 LEAVES_A_MESSAGE = "INSERT INTO turno.outbox_messages"
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.transitions.ear import Ear
+from tests.transitions.flow import room_and_waiting, wrong_slots
 from tests.transitions.rows import empty_tables
 
 
@@ -18,3 +19,11 @@ def ear(committed):
     """What is announced from here on."""
     with Ear() as ear:
         yield ear
+
+
+@pytest.fixture
+def gates_agree(committed):
+    """After the test all slots belong to somebody, and nobody waits at a key where there is room."""
+    yield
+    assert wrong_slots() == []
+    assert room_and_waiting() == []

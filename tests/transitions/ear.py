@@ -7,7 +7,7 @@ from uuid import uuid4
 import psycopg
 from django.db import connections
 
-from jobs.transitions import CONTROL, DUE, OUTBOX, WORK
+from jobs.transitions import CONTROL, DUE, GATES, OUTBOX, WORK
 
 MARK = "turno_test_mark"
 
@@ -30,7 +30,7 @@ class Ear:
 
     def __init__(self) -> None:
         self._connection = raw_connection()
-        for channel in (WORK, CONTROL, DUE, OUTBOX, MARK):
+        for channel in (WORK, CONTROL, DUE, OUTBOX, GATES, MARK):
             self._connection.execute(f"LISTEN {channel}")
 
     def heard(self) -> list[tuple[str, str]]:

@@ -195,5 +195,6 @@ def total(column: str, rows: Iterable[dict[str, Any]] | None = None) -> Any:
 
 def empty_tables() -> None:
     """Delete what tests of the verbs commit; cheaper than truncating, for the few rows that they make."""
-    for table in ("jobs", "metrics_minute", "pauses", "job_types", "unserved_types"):
+    ours = "jobs metrics_minute pauses job_types unserved_types concurrency_keys rates counters"
+    for table in ours.split():
         execute(f"DELETE FROM turno.{table}")

@@ -13,6 +13,7 @@ from django.db import connections
 
 from jobs.metrics import BUCKETS
 from jobs.states import FINAL, State
+from jobs.transitions import pauses
 from jobs.transitions.begin import BEGIN
 from jobs.transitions.circuits import PARK_NAMED, PARK_WAITING, RETURN, TRIP, TRIP_COLUMNS, WAKE
 from jobs.transitions.claim import CLAIM_BY_ID, CLAIM_NEXT, LEFT_OUT
@@ -20,6 +21,7 @@ from jobs.transitions.expire import EXPIRED
 from jobs.transitions.finish import COLUMNS, FINISH
 from jobs.transitions.notes import NOTE
 from jobs.transitions.people import CANCEL, DELETE, LOCK, REQUEUE, RUN_NOW
+from jobs.transitions.priorities import REPRIORITISE
 from jobs.transitions.probes import PROBE, STALE
 from jobs.transitions.promote import NEXT_DUE, PROMOTE
 from jobs.transitions.purge import PURGE
@@ -34,7 +36,10 @@ from tests.transitions.rows import Made, Sql, ahead, execute, make_jobs
 
 pytestmark = pytest.mark.django_db
 FINISHED = 20_000
-SMALL = {"pauses", "circuits", "workers", "dead_letters", "metrics_minute", "unserved_types"}
+SMALL = {
+    "pauses", "circuits", "workers", "dead_letters", "metrics_minute", "unserved_types", "job_types", "rates",
+    "job_dependencies",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,20 @@ def many_jobs(django_db_setup, django_db_blocker):
             "started_at, ended_at) SELECT id, 1, 1, true, dispatch_id, gen_random_uuid(), 'Succeeded', now(), now() "
             "FROM turno.jobs WHERE finished_at IS NOT NULL"
         )
-        execute("ANALYZE turno.jobs, turno.job_attempts, turno.job_state_changes")
+        execute(
+            "INSERT INTO turno.concurrency_keys (kind, value) SELECT 'key', n::text FROM generate_series(1, 500) AS n"
+        )
+        execute(
+            "INSERT INTO turno.concurrency_slots (key_id, slot, job_id, dispatch_id) "
+            "SELECT k.id, j.place / 500 + 1, j.id, gen_random_uuid() FROM "
+            "(SELECT id, row_number() OVER () - 1 AS place FROM turno.concurrency_keys) AS k JOIN "
+            "(SELECT id, row_number() OVER () - 1 AS place FROM turno.jobs WHERE state = 'Succeeded' LIMIT 5000) AS j "
+            "ON j.place % 500 = k.place"
+        )
+        execute(
+            "ANALYZE turno.jobs, turno.job_attempts, turno.job_state_changes, turno.concurrency_keys, "
+            "turno.concurrency_slots"
+        )
     yield
     with django_db_blocker.unblock():
         emptied.anew()
@@ -75,6 +93,7 @@ OFFER = {"queues": ["queue-1"] * 8 + ["queue-2"] * 4, "slots": list(range(12)), 
 NAMED = {"ids": IDS, "tokens": IDS, "queues": ["default"] * 50}
 REACHED = {"gate": ["type.1"] * 2, "queue": ["queue-1", "queue-2"]}
 GATES = {"types": ["type.1", "type.2"], "probes": IDS[:1]}
+MET = {"scopes": ["type", "tag"], "values": ["type.1", "x"]}
 PERSON = {"actor": "ana", "reason": "late"}
 FENCE = {"id": IDS, "dispatch_id": IDS, "worker_id": CALLER}
 END = ending(Case("processing", Fence.RIGHT, Made(IDS[0], IDS[0], CALLER, "q", "t")), State.SUCCEEDED)
@@ -125,6 +144,21 @@ STATEMENTS = {
         GATES | REACHED | {"limit": 200, "head": 200},
         {"jobs_claim_order", "jobs_pkey"},
     ),
+    "reprioritise": (REPRIORITISE, {"ids": IDS, "priority": 3, "broker": True}, {"jobs_pkey"}),
+    "pauses that messages meet": (pauses.LOCK_NAMED, {"ids": IDS}, {"jobs_pkey"}),
+    "park what a message named at a pause": (pauses.PARK_NAMED, NAMED | MET, {"jobs_pkey"}),
+    "pauses that heads meet": (pauses.LOCK_HEADS, {"head": 200, "silent": 15.0}, {"jobs_claim_order"}),
+    "park what waits at a pause": (
+        pauses.PARK_HEADS,
+        MET | {"head": 200, "silent": 15.0, "limit": 200},
+        {"jobs_claim_order", "jobs_pkey"},
+    ),
+    "wake what a pause held back": (
+        pauses.WAKE,
+        {"gates": ["type:a", "tag:b"], "limit": 1000, "broker": True},
+        {"jobs_gate_order", "jobs_pkey"},
+    ),
+    "what a pause left behind": (pauses.LEFT_BEHIND, {"most": 100}, {"jobs_gate_order"}),
     "stale probes": (STALE, {"queues": ["queue-1"]}, {"jobs_pkey"}),
     "probe": (
         PROBE,
@@ -208,6 +242,36 @@ def test_what_waits_for_a_breaker_is_found_by_its_type_also_while_the_statistics
         plan = look(cursor, sql, params)
     on_jobs = {name for name in indexes_used(plan) if name.startswith("jobs_")}
     assert on_jobs == {"jobs_circuit_order", "jobs_pkey"}
+    assert tables_scanned(plan) <= SMALL
+
+
+@pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
+@pytest.mark.parametrize("statement", ["wake what a pause held back", "what a pause left behind"])
+def test_what_waits_for_a_pause_is_found_by_its_gate_also_while_the_statistics_know_of_none(
+    statement, look, many_jobs, db
+):
+    make_jobs(5000, State.SCHEDULED, waiting_for="pause", gate="type:a", type="a", queue="queue-1")
+    execute("DELETE FROM pg_statistic WHERE starelid = 'turno.jobs'::regclass")  # rolled back with the test
+    sql, params, _indexes = STATEMENTS[statement]
+    with connections["default"].cursor() as cursor:
+        plan = look(cursor, sql, params)
+    assert {name for name in indexes_used(plan) if name.startswith("jobs_")} <= {"jobs_gate_order", "jobs_pkey"}
+    assert tables_scanned(plan) <= SMALL
+
+
+@pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
+@pytest.mark.parametrize("statement", ["finish", "renew", "renew's second look", "begin", "note"])
+def test_what_workers_say_of_their_jobs_finds_them_by_id_also_while_the_statistics_know_of_none_that_runs(
+    statement, look, many_jobs, db
+):
+    """Each of the thousands that run in a large house would be compared with each job of a batch."""
+    execute("DELETE FROM turno.jobs WHERE state = 'Processing'")
+    execute("ANALYZE turno.jobs")  # rolled back with the test
+    make_jobs(5000, State.PROCESSING)
+    sql, params, _indexes = STATEMENTS[statement]
+    with connections["default"].cursor() as cursor:
+        plan = look(cursor, sql, params)
+    assert {name for name in indexes_used(plan) if name.startswith("jobs_")} == {"jobs_pkey"}
     assert tables_scanned(plan) <= SMALL
 
 

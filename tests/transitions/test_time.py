@@ -4,7 +4,9 @@ import pytest
 
 from jobs import transitions
 from jobs.states import ACTIVE, State
+from jobs.transitions.promote import NEXT_DUE
 from tests.transitions import rows
+from tests.transitions.ear import raw_connection
 from tests.transitions.rows import ago, ahead, make_job, make_letter
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +47,23 @@ def test_the_next_instant_is_told_in_seconds():
     assert transitions.next_due() == 30.5
     due(run_at=ago(90))
     assert transitions.next_due() == 0
+
+
+def test_what_is_due_beyond_the_hour_is_of_no_interest():
+    due(run_at=ahead(3700))
+    assert transitions.next_due() is None
+
+
+def test_who_inserts_jobs_for_next_month_does_not_hold_up_the_look_for_the_next_instant():
+    """An index has what is not committed too: each look for the first instant visited all of it."""
+    many = """INSERT INTO turno.jobs (id, type, queue, payload, state, waiting_for, run_at)
+        SELECT gen_random_uuid(), 'test.any', 'default', '{}', 'Scheduled', 'due', now() + interval '30 days'
+        FROM generate_series(1, 3000)"""
+    with raw_connection() as other, other.transaction(force_rollback=True):
+        other.execute(many)
+        [plan] = rows.select(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {NEXT_DUE}")
+    [explained] = plan["QUERY PLAN"]
+    assert explained["Plan"]["Shared Hit Blocks"] + explained["Plan"]["Shared Read Blocks"] < 300
 
 
 def ended(seconds_ago, state=State.SUCCEEDED):

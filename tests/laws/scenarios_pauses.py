@@ -1,0 +1,80 @@
+"""A pause, as a gate: who claims after it, who parks for it, and who lifts it meanwhile."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from jobs import transitions
+from jobs.transitions import Wanted
+from tests.laws.guards import keep
+from tests.laws.scenarios_together import waits
+from tests.races.two import Other, holding
+from tests.transitions import rows
+from tests.transitions.edges import claimant
+from tests.transitions.rows import Made, make_job
+
+ENGINE = "engine"
+TYPE = "test.echo"
+SEAT = ("default", 1)
+
+
+def _started(made: Made) -> bool:
+    return rows.state(made.id) == "Processing"
+
+
+def searched() -> None:
+    """A free slot looks for work."""
+    made = make_job(type=TYPE)
+    transitions.pause("type", TYPE)
+    transitions.claim_next([SEAT], types=[TYPE], **claimant(), using=ENGINE)
+    keep(not _started(made), "a paused job was started")
+
+
+def named_by_a_message() -> None:
+    """Its message comes after the pause."""
+    made = make_job(type=TYPE)
+    transitions.pause("type", TYPE)
+    transitions.claim([Wanted(made.id, made.token, 1, "default")], types=[TYPE], **claimant(), using=ENGINE)
+    keep(not _started(made), "a paused job was started")
+
+
+def _beside(first: Callable[[], Any], second: Callable[[], Any]) -> None:
+    """The second, while the first is not committed yet: it waits for it, or it does not."""
+    done = threading.Event()
+
+    def run() -> Any:
+        try:
+            return second()
+        finally:
+            done.set()
+
+    with holding():
+        first()
+        other = Other(run)
+        while not done.wait(0.005) and not waits(other):
+            pass
+    other.answer()
+
+
+def _park(made: Made, using: str = "default") -> Callable[[], Any]:
+    return lambda: transitions.park_paused([(made.id, made.token)], using=using)
+
+
+def _resume(using: str = "default") -> Callable[[], Any]:
+    return lambda: transitions.resume("type", TYPE, using=using)
+
+
+def lifted_while_somebody_parks() -> None:
+    """The resume begins before the park is committed."""
+    made = make_job(type=TYPE)
+    transitions.pause("type", TYPE)
+    _beside(_park(made), _resume(ENGINE))
+    keep(rows.state(made.id) == "Enqueued", "a job sleeps, and no pause is in force")
+
+
+def parked_while_somebody_lifts() -> None:
+    """The park begins before the resume is committed."""
+    made = make_job(type=TYPE)
+    transitions.pause("type", TYPE)
+    _beside(_resume(), _park(made, ENGINE))
+    keep(rows.state(made.id) == "Enqueued", "a job sleeps, and no pause is in force")
