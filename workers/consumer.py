@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from django.utils.translation import gettext as _
 
@@ -54,6 +55,8 @@ class Consumer:
         self._loop = asyncio.get_running_loop()
         self._work = asyncio.Event()
         transport.start(slots.queues, self.wake)
+        self._resized: set[str] = set()  # queues of which the transport may expect another number of slots
+        slots.follow(self._loop, self._resize)
         self._idle = asyncio.Event()
         self._idle.set()
         self._taking = True
@@ -70,7 +73,7 @@ class Consumer:
             let_go=self._go_on_beside,
         )
         self._handlers = HandlerLoop(self._ended)
-        self._threads = ThreadPool(slots.total, self._ended)
+        self._threads = ThreadPool(slots.most, self._ended)
         self._processes = None if forkserver is None else ProcessPool(forkserver, self._ended)
         self._handlers.start()
         if self._processes is not None:
@@ -110,13 +113,12 @@ class Consumer:
         """Unused slots are free again; a queue whose offered slots were all used may have more."""
         used = {(h.claim.queue, h.claim.slot) for h in held}
         unused = [place for place in offer if place not in used]
-        self._may_have_more |= {queue for queue, _ in offer}
-        self._may_have_more -= {queue for queue, _ in unused}
+        offered = {queue for queue, _ in offer}
+        self._may_have_more = (self._may_have_more | offered) - {queue for queue, _ in unused}
         for queue, slot in unused:
             self._slots.give_back(queue, slot)
-        for queue in {queue for queue, _slot in offer}:
-            if not self._slots.free(queue):
-                self._transport.full(queue)
+        self._tell_room(queue for queue in offered if queue in self._resized or not self._slots.free(queue))
+        self._resized -= offered
 
     async def _take(self, offer: Sequence[tuple[str, int]]) -> list[Held]:
         try:
@@ -129,11 +131,9 @@ class Consumer:
 
     async def _wait(self) -> None:
         """Until a notification, a poll's time, the end, or a slot freed in a queue that may have more."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._poll * random.uniform(1, 2)):  # noqa: S311
                 await self._work.wait()
-        except TimeoutError:
-            pass
 
     async def _start(self, held: Sequence[Held]) -> None:
         self._idle.clear()
@@ -232,7 +232,14 @@ class Consumer:
 
     def _tell_room(self, queues: Iterable[str]) -> None:
         for name in queues:
-            self._transport.room(name, self._slots.free(name))
+            if free := self._slots.free(name):
+                self._transport.room(name, free)
+            else:
+                self._transport.full(name)
+
+    def _resize(self, queue: str) -> None:
+        self._resized.add(queue)
+        self._tell_room(() if len(self._quarantine) else (queue,))
 
     def _go_on_beside(self, held: Held) -> None:
         """A suspect that does not end keeps its slot, like any other job; the other slots get work again."""
@@ -289,8 +296,5 @@ class Consumer:
                 task.cancel()
 
     async def _until_idle(self, timeout: float) -> None:
-        try:
-            async with asyncio.timeout(timeout):
-                await self._idle.wait()
-        except TimeoutError:
-            pass
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), timeout)

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from jobs import events, presence, transitions
 from jobs.sections import Worker as WorkerSettings
@@ -13,7 +14,9 @@ from workers import protocol
 from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, Backoff, drop_connection
 from workers.leases import Interrupt, LeaseBook
+from workers.policies import declared_limits
 from workers.pulse import Pulse
+from workers.slots import Slots
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +24,9 @@ log = logging.getLogger(__name__)
 class Heartbeat(threading.Thread):
     """Renews all leases in one statement every `lease_renewal_interval`; what does not come back renewed is lost.
 
-    `problems` is asked at each sign of life for what people should know of this worker; `renewed` is told after each
-    renewal. When the engine's `pulse` is silent for as long as a lease, this process ends.
+    `problems` is asked at each sign of life for what people should know of this worker; `slots` hears of those that
+    somebody has set for its queues; `renewed` is told after each renewal. When the engine's `pulse` is silent for as
+    long as a lease, this process ends.
     """
 
     def __init__(
@@ -32,6 +36,7 @@ class Heartbeat(threading.Thread):
         settings: WorkerSettings,
         problems: Callable[[], Sequence[Mapping[str, str]]],
         *,
+        slots: Slots | None = None,
         renewed: Callable[[], None] = lambda: None,
         pulse: Pulse | None = None,
     ) -> None:
@@ -40,6 +45,7 @@ class Heartbeat(threading.Thread):
         self._book = book
         self._settings = settings
         self._problems = problems
+        self._slots = slots or Slots(who.queues)
         self._renewed = renewed
         self._pulse = pulse or Pulse()
         self.registered = threading.Event()
@@ -115,8 +121,12 @@ class Heartbeat(threading.Thread):
                 self.cancel(token)
         if self._due("beat", settings.heartbeat_interval):
             state = "Draining" if self.draining else "Online"
-            presence.beat(self._who, state=state, problems=self._problems(), using=ENGINE)
-            self.registered.set()
+            queues = {**self._who.queues, **transitions.slots_of(self._who.queues, using=ENGINE)}
+            self._slots.ask(queues)
+            presence.beat(replace(self._who, queues=queues), state=state, problems=self._problems(), using=ENGINE)
+            if not self.registered.is_set():
+                transitions.declare_limits(declared_limits(self._who.types), using=ENGINE)
+                self.registered.set()
             events.changed(workers=[self._who.id])
             self.release_strays()
 

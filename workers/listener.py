@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from jobs.announcements import CONTROL, DUE, OUTBOX, WORK, can_listen, connection_parameters
+from jobs.announcements import CONTROL, DUE, GATES, OUTBOX, WORK, can_listen, connection_parameters
 from jobs.text import first_line
 from workers.connections import Backoff
 
@@ -18,8 +18,9 @@ log = logging.getLogger(__name__)
 
 
 class Listener:
-    """Calls `on_work(queue)`, `on_due()`, `on_outbox()` and `on_cancel(job, worker)` on the loop; `on_connect()` after
-    each connection, since what was said meanwhile was missed."""
+    """Calls `on_work(queue)`, `on_due()`, `on_outbox()`, `on_gate(gate)`, `on_cancel(job, worker)` and, when a queue
+    was paused, resumed or set anew, `on_queue(queue)`, on the loop; `on_connect()` after each connection, since what
+    was said meanwhile was missed."""
 
     def __init__(
         self,
@@ -27,14 +28,18 @@ class Listener:
         on_work: Callable[[str], None],
         on_due: Callable[[], None],
         on_outbox: Callable[[], None],
+        on_gate: Callable[[str], None],
         on_cancel: Callable[[str, str], None],
+        on_queue: Callable[[str], None],
         on_connect: Callable[[], None],
         reconnect_max: float,
     ) -> None:
         self._on_work = on_work
         self._on_due = on_due
         self._on_outbox = on_outbox
+        self._on_gate = on_gate
         self._on_cancel = on_cancel
+        self._on_queue = on_queue
         self._on_connect = on_connect
         self._backoff = Backoff(reconnect_max)
         self.connected = False
@@ -55,7 +60,7 @@ class Listener:
 
     async def _listen(self) -> None:
         async with await psycopg.AsyncConnection.connect(autocommit=True, **connection_parameters()) as connection:
-            for channel in (WORK, CONTROL, DUE, OUTBOX):
+            for channel in (WORK, CONTROL, DUE, OUTBOX, GATES):
                 await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
             self.connected = True
             self._backoff.reset()
@@ -70,9 +75,14 @@ class Listener:
             self._on_due()
         elif channel == OUTBOX:
             self._on_outbox()
+        elif channel == GATES:
+            self._on_gate(payload)
         else:
             try:
                 message = json.loads(payload)
+                if "queue" in message:
+                    self._on_queue(str(message["queue"]))
+                    return
                 self._on_cancel(str(message["cancel"]), str(message["worker"]))
             except (ValueError, TypeError, KeyError):  # anybody may NOTIFY anything
                 log.warning("listen.not_understood", extra={"channel": channel})

@@ -9,14 +9,17 @@ from jobs import events, presence, serving, transitions, upkeep
 from jobs.conf import Settings, conf
 from jobs.states import State
 from workers.connections import ENGINE
+from workers.gates import Gates
+from workers.instants import Instants
 from workers.locks.made import give_back
 from workers.neighbours import Neighbours, sweep_run_files
 from workers.policies import attempt_timeout, retry_policy
+from workers.recurring import STARTED, Declared, Recurring
 from workers.service import Service
 
 log = logging.getLogger(__name__)
-LOCKED = 0.05  # seconds
 UNKNOWN_TYPES = 2.0  # seconds between two looks at what workers know and what jobs wait for
+PAUSES = 1.0  # seconds between two looks whether a pause is over, and what waits for one
 CIRCUITS = 1.0  # seconds between two looks whether a breaker is to be probed, and what waits for one
 RUN_FILES = 600.0  # seconds between two looks for lock files that nobody needs
 REFUSED = 60.0  # seconds after which recovery tries again what the database refused
@@ -29,15 +32,6 @@ def promote_due() -> int:
     if promoted:
         events.changed(topics=("jobs", "queues"))
     return promoted
-
-
-def until_next_due() -> float:
-    """Seconds to sleep: until the next due job, at most the scheduler's interval."""
-    nearest = transitions.next_due(using=ENGINE)
-    interval = conf().scheduler.interval
-    if nearest == 0:  # due, and not promoted just now: most likely somebody has its row locked, maybe for long
-        return min(interval, LOCKED)
-    return interval if nearest is None else min(interval, max(0.005, nearest))
 
 
 class Recovery:
@@ -129,6 +123,24 @@ def turn_circuits() -> int:
     return moved
 
 
+def turn_pauses() -> int:
+    """Of pauses: lift those whose time is over, wake what one that is gone has left behind, park what the others hold
+    back at the head of a queue.
+
+    Returns how many that were: while there are some, more may have come to where it looks.
+    """
+    settings = conf()
+    over = transitions.expire_pauses(using=ENGINE)
+    for pause in over:
+        log.info("pause.over", extra={"scope": pause.scope, "value": pause.value})
+    limit = settings.recovery.batch_size
+    woken = transitions.open_pauses(limit=limit, using=ENGINE)
+    parked = transitions.park_paused_heads(limit=limit, silent_after=settings.worker.silent_after, using=ENGINE)
+    if over or woken or parked:
+        events.changed(topics=("jobs", "queues"))
+    return len(over) + woken + parked
+
+
 def sweep_workers() -> int:
     """Mark silent workers Offline, forget those that left long ago."""
     settings = conf()
@@ -142,7 +154,7 @@ def sweep_workers() -> int:
 
 
 def retain() -> int:
-    """Delete what is older than it is kept: jobs, metrics, sessions, acts over many; returns the largest batch."""
+    """Delete what is older than it is kept: jobs, keys, metrics, sessions, acts over many; the largest batch."""
     kept = conf().retention
     ages = {State.SUCCEEDED: kept.succeeded, State.CANCELLED: kept.cancelled, State.FAILED: kept.failed}
     deleted = [
@@ -151,25 +163,32 @@ def retain() -> int:
     ]
     if any(deleted):
         log.info("jobs.purged", extra={"count": sum(deleted)})
+    deleted.append(transitions.forget_keys(limit=kept.batch_size, using=ENGINE))
     deleted.append(upkeep.forget_metrics(age=kept.metrics, limit=kept.batch_size, using=ENGINE))
     deleted.append(upkeep.forget_bulk(limit=kept.batch_size, using=ENGINE))
     deleted.append(upkeep.forget_sessions(limit=kept.batch_size, using=ENGINE))
     return max(deleted)
 
 
-def services() -> dict[str, Service]:
-    """The routines of a worker, by name."""
+def services(gates: Gates | None = None, declared: Declared | None = None) -> dict[str, Service]:
+    """The routines of a worker, by name; `gates` is told what it is to open, `declared` is asked what it found."""
     settings = conf()
-    recovery = settings.recovery
+    recovery, gates = settings.recovery, gates or Gates()
+    recurring, declared = Recurring(), declared or Declared()
+    promoter = Instants(promote_due, lambda: transitions.next_due(using=ENGINE))
     made = [
-        Service("promoter", promote_due, interval=until_next_due, batch=settings.scheduler.batch_size),
+        Service("promoter", promoter.run_once, interval=promoter.interval, batch=settings.scheduler.batch_size),
         Service("recovery", Recovery().recover, interval=recovery.interval, batch=recovery.batch_size),
         Service("unknown types", unknown_types, interval=UNKNOWN_TYPES, batch=settings.recovery.batch_size),
+        Service("pauses", turn_pauses, interval=PAUSES, batch=1),
         Service("circuits", turn_circuits, interval=CIRCUITS, batch=1),
+        Service("recurring", recurring.run_once, interval=recurring.interval, batch=settings.scheduler.batch_size),
+        Service("gates", gates.run_once, interval=gates.interval, batch=1),
         Service("presence", sweep_workers, interval=settings.worker.silent_after),
         Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
         # Each machine has its own: no leader elsewhere can see what has died here.
         Service("neighbours", Neighbours().take_back, interval=settings.worker.heartbeat_interval, exclusive=False),
+        Service("declared", declared.run_once, interval=STARTED, exclusive=False),
         Service("run files", sweep_run_files, interval=RUN_FILES, exclusive=False),
     ]
     return {service.name: service for service in made}

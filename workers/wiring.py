@@ -8,11 +8,13 @@ from typing import Any
 from jobs.conf import Settings, conf
 from jobs.presence import Presence
 from workers import reconcile, routines
+from workers.gates import Gates
 from workers.leadership import Leadership
 from workers.leases import LeaseBook
 from workers.ledger import ClaimLedger
 from workers.locks.base import JobLocks
 from workers.locks.made import locks
+from workers.recurring import Declared
 from workers.relay import Relay
 from workers.service import Service
 from workers.transports.aside import PutAside
@@ -20,6 +22,7 @@ from workers.transports.base import Broker, Transport
 from workers.transports.postgres import PostgresTransport
 
 RELAY, RECONCILE = "relay", "reconcile"
+INSTANTS = ("promoter", "recurring")
 CLOSING = 2.0  # seconds for what the relay has in flight
 
 
@@ -48,8 +51,12 @@ class Wiring:
         self.leadership = Leadership(
             who.id, made.leader, lease=settings.worker.leadership_lease, on_failure=settings.redis.on_failure
         )
-        self.services = routines.services()
+        self._gates = Gates()
+        self._declared = Declared()
+        self.services = routines.services(self._gates, self._declared)
         self._routines = ThreadPoolExecutor(2, thread_name_prefix="turno-routine")
+        # What has an instant to keep does not stand behind a sweep, or a purge, that takes its time.
+        self._instants = ThreadPoolExecutor(1, thread_name_prefix="turno-instants")
         self._broker: ThreadPoolExecutor | None = None
         self._relay: Relay | None = None
         self._aside = PutAside()
@@ -85,17 +92,26 @@ class Wiring:
         ]
 
     def _executor(self, name: str) -> Executor:
+        if name in INSTANTS:
+            return self._instants
         return self._broker if self._broker is not None and name in (RELAY, RECONCILE) else self._routines
 
-    def wake(self, name: str) -> None:
-        """Run a routine soon, if this worker has it."""
-        if (service := self.services.get(name)) is not None:
-            service.wake()
+    def wake(self, *names: str) -> None:
+        """Run routines soon, those that this worker has."""
+        for name in names:
+            if (service := self.services.get(name)) is not None:
+                service.wake()
+
+    def hear(self, gate: str) -> None:
+        """Somebody says that a gate may have room: whoever leads looks. Others remember it for when they do."""
+        self._gates.hear(gate)
+        if self.services["gates"].led:
+            self.wake("gates")
 
     def problems(self) -> list[dict[str, str]]:
         """What people should know of broker and locks at the moment."""
         aside = self._aside.problems(self.transport.poisoned) if isinstance(self.transport, Broker) else []
-        return [*self.transport.problems(), *self.locks.problems(), *aside]
+        return [*self.transport.problems(), *self.locks.problems(), *aside, *self._declared.problems()]
 
     async def in_a_routines_thread(self, work: Callable[[], object], seconds: float) -> None:
         """Run `work` where the database may be used. Raises TimeoutError after `seconds`, and what `work` raises."""
@@ -107,7 +123,7 @@ class Wiring:
             await self._loop.run_in_executor(None, self._relay.close, CLOSING)
         await self.transport.close()
         await self.locks.close()
-        for pool in (self._routines, self._broker):
+        for pool in (self._routines, self._instants, self._broker):
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
 

@@ -88,17 +88,18 @@ class Worker:
         self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
         self._stuck = StuckHandlers(self._book)
         self._pulse = Pulse()
+        self._slots = Slots(options.queues)
         self._heartbeat = Heartbeat(
             self.who,
             self._book,
             self._settings,
             problems=self._known_problems,
-            renewed=self._tell_deadline,
+            slots=self._slots,
+            renewed=lambda: self._line.refresh(self._book.nearest),
             pulse=self._pulse,
         )
         self._failed = False
-        self._hurry = asyncio.Event()
-        self._stopping = asyncio.Event()
+        self._hurry, self._stopping = asyncio.Event(), asyncio.Event()
 
     async def main(self, requests: protocol.StopRequests) -> "End":
         """Work until it is asked to stop; asked again, it returns everything at once. `requests`: what came so far."""
@@ -111,15 +112,17 @@ class Worker:
         self._wiring.start()
         listener = Listener(
             on_work=self._on_work,
-            on_due=self._wiring.services["promoter"].wake,
+            on_due=lambda: self._wiring.wake("promoter", "recurring"),
             on_outbox=lambda: self._wiring.wake(RELAY),
+            on_gate=self._wiring.hear,
             on_cancel=self._on_cancel,
+            on_queue=self._on_queue,
             on_connect=self._on_connect,
             reconnect_max=self._settings.reconnect_max,
         )
         self._consumer = Consumer(
             self._wiring.transport,
-            Slots(self._options.queues),
+            self._slots,
             self._book,
             self._ends,
             begin=self._claims.begin,
@@ -216,9 +219,6 @@ class Worker:
         if late:
             log.critical("lease.outlived", extra={"jobs": [str(held.claim.id) for held in late]})
             os._exit(protocol.EXIT_LATE)
-        self._tell_deadline()
-
-    def _tell_deadline(self) -> None:
         self._line.refresh(self._book.nearest)
 
     def _check_threads(self) -> None:
@@ -244,6 +244,11 @@ class Worker:
         if queue in self._options.queues and not self._wiring.brokered:  # by a broker comes what there is to take
             self._consumer.wake()
 
+    def _on_queue(self, queue: str) -> None:
+        if queue in self._options.queues:
+            self._wiring.transport.look()
+            self._heartbeat.hurry()  # with its settings
+
     def _on_cancel(self, job: str, worker: str) -> None:
         if worker != str(self.who.id):
             return
@@ -253,8 +258,7 @@ class Worker:
 
     def _on_connect(self) -> None:
         self._consumer.wake()
-        for name in ("promoter", RELAY):
-            self._wiring.wake(name)
+        self._wiring.wake("promoter", "recurring", RELAY)
         self._heartbeat.hurry()
 
     def _describe(self) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """What the list reads is found by its indexes on a large table; nothing is read from end to end, nor counted so."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.db import connections
@@ -14,6 +15,7 @@ from tests.database.explain import generate_jobs, indexes_used, plan_of, plan_of
 from tests.transitions.rows import execute
 
 pytestmark = pytest.mark.django_db
+RECURRING = {"jobs_by_recurring", "jobs_one_fired_instant"}
 
 
 @pytest.fixture
@@ -46,6 +48,13 @@ def plans(wanted: JobFilter, condition: str = "base") -> list[dict]:
         (JobFilter(tag="rare"), {"jobs_by_tag"}),
         (JobFilter(worker="worker-1"), {"jobs_of_worker", "jobs_lease_order", "jobs_by_state"}),
         (JobFilter(shown="Failed", text="x"), {"jobs_by_state"}),
+        (JobFilter(key="c"), {"jobs_by_concurrency_key"}),
+        (JobFilter(waiting="concurrency_key", key="c"), {"jobs_gate_order", "jobs_parked_order"}),
+        (JobFilter(waiting="type_limit", type="t"), {"jobs_gate_order", "jobs_parked_order"}),
+        (JobFilter(waiting="retry"), {"jobs_by_state", "jobs_due_order"}),
+        (JobFilter(recurring=UUID(int=7)), RECURRING),
+        (JobFilter(recurring=UUID(int=7), shown="Succeeded", type="type.7"), RECURRING),
+        (JobFilter(recurring=UUID(int=7), shown="Failed"), RECURRING),
         (JobFilter(text="x", priority=9, attempts=3, error_type="E", origin="o"), {"jobs_pkey"}),
     ],
     ids=lambda value: str(value) if isinstance(value, JobFilter) else None,  # sets have no order

@@ -1,5 +1,6 @@
 """The lease book and the word "stop"."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -137,3 +138,35 @@ async def test_slots_are_offered_queue_by_queue_in_turn_and_never_twice():
     assert slots.changed.is_set()
     assert slots.take(10) == [("a", 2)]
     assert {queue for queue, _ in Slots({"a": 2, "b": 1, "c": 1}).take(1)} == {"a", "b", "c"}
+
+
+async def test_a_queue_with_fewer_slots_starts_nothing_until_fewer_run_than_it_has():
+    slots, told = Slots({"a": 3, "b": 1}), []
+    slots.follow(asyncio.get_running_loop(), told.append)
+    assert [number for _, number in slots.take(3) if _ == "a"] == [1, 2]
+    slots.ask({"a": 1, "b": 1})
+    await asyncio.sleep(0)
+    assert (told, slots.queues, slots.free("a")) == (["a"], {"a": 1, "b": 1}, 0)
+    slots.give_back("a", 1)
+    assert slots.take(9) == []  # the second one still runs
+    slots.give_back("a", 2)
+    assert slots.take(9) == [("a", 1)]
+    slots.ask({"a": 0, "b": 1})
+    await asyncio.sleep(0)
+    slots.give_back("a", 1)
+    assert slots.take(9) == []
+
+
+async def test_a_queue_with_more_slots_offers_each_number_once():
+    slots, told = Slots({"a": 2}), []
+    slots.follow(asyncio.get_running_loop(), told.append)
+    assert slots.take(9) == [("a", 1), ("a", 2)]
+    slots.ask({"a": 1})
+    slots.ask({"a": 4})
+    slots.ask({"a": 4})
+    await asyncio.sleep(0)
+    assert told == ["a"]
+    assert slots.changed.is_set()
+    assert slots.take(9) == [("a", 3), ("a", 4)]
+    slots.give_back("a", 2)
+    assert slots.take(9) == [("a", 2)]

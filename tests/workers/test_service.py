@@ -7,11 +7,9 @@ import pytest
 from django.db import OperationalError
 
 from jobs import leadership, presence
-from jobs.conf import conf
 from jobs.ids import new_id
 from jobs.models import Worker
-from tests.transitions.rows import ago, ahead, make_job
-from workers import routines
+from tests.transitions.rows import ago
 from workers.service import Service
 
 
@@ -97,15 +95,6 @@ def test_one_leads_until_its_lease_ends_or_it_resigns():
     leadership.resign("x", first)
     assert leadership.lead("x", second, lease=-1)  # a lease that is over already: a frozen leader's
     assert leadership.lead("x", first, lease=60)
-
-
-@pytest.mark.django_db(transaction=True, databases=["default", "engine"])
-def test_the_promoter_does_not_spin_on_a_due_job_that_somebody_has_locked(clean_tables):
-    make_job("Scheduled", run_at=ago(60))
-    assert routines.until_next_due() == routines.LOCKED
-    make_job("Scheduled", run_at=ahead(3600))
-    assert routines.promote_due() == 1
-    assert routines.until_next_due() == conf().scheduler.interval
 
 
 def who(**changes):

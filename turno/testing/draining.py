@@ -16,6 +16,7 @@ from jobs.errors import Refused
 from jobs.ids import new_id
 from jobs.outcomes import Claim
 from jobs.registry import catalogue
+from jobs.schedules import fire_due
 from jobs.states import Outcome, State
 from jobs.transitions import claim_next, promote, settle
 from jobs.version import VERSION
@@ -33,7 +34,10 @@ type WithScheduled = bool | datetime | str | timedelta | float
 
 # What a leader does before workers find work: of the alias, says how much it did. A routine that makes jobs out of time
 # belongs here, and the instant at which it has something to do next in `_next_instant`.
-ROUTINES: list[Callable[[str], int]] = [lambda using: promote(limit=conf().scheduler.batch_size, using=using)]
+ROUTINES: list[Callable[[str], int]] = [
+    lambda using: fire_due(limit=conf().scheduler.batch_size, using=using),
+    lambda using: promote(limit=conf().scheduler.batch_size, using=using),
+]
 
 
 class _Drain:
@@ -57,7 +61,7 @@ class _Drain:
     def until(self, clock: Clock, last: datetime | None) -> None:
         """Run what is due, then what becomes due up to the instant `last`, each at its own."""
         self.due()
-        while last is not None and (instant := self._next_instant()) is not None and instant <= last:
+        while last is not None and (instant := self._next_instant(last)) is not None and instant <= last:
             passed = clock.reach(instant)
             if not self.due() and not passed:
                 return  # it is due and does not come: somebody else has its row locked
@@ -117,15 +121,14 @@ class _Drain:
         if self._raises and run.outcome in {Outcome.FAILED, Outcome.TIMED_OUT}:
             _raise(run, single)
 
-    def _next_instant(self) -> datetime | None:
-        found: datetime | None = (
-            self._mine(State.SCHEDULED)
-            .filter(run_at__isnull=False)
-            .order_by("run_at")
-            .values_list("run_at", flat=True)
-            .first()
-        )
-        return found
+    def _next_instant(self, last: datetime) -> datetime | None:
+        jobs = self._mine(State.SCHEDULED).filter(run_at__isnull=False)
+        found = [jobs.order_by("run_at").values_list("run_at", flat=True).first()]
+        if last != FOREVER:
+            recurring = apps.get_model("jobs", "RecurringJob").objects.using(self._using)
+            due = recurring.filter(enabled=True, type__in=self._types, next_run_at__lte=last)
+            found.append(due.order_by("next_run_at").values_list("next_run_at", flat=True).first())
+        return min((instant for instant in found if instant is not None), default=None)
 
     def _mine(self, state: State) -> "QuerySet[Any]":
         jobs = apps.get_model("jobs", "Job").objects.using(self._using).filter(state=state, type__in=self._types)
@@ -161,9 +164,10 @@ def drain(
 
     `queue`: a queue, or several; None: all. `with_scheduled`: also what waits for an instant, moving the clock to each
     (that of `frozen_time`, where there is one): True: for as long as something does; seconds or a timedelta: as far
-    ahead; a datetime, or its text: up to then. `with_failures`: "raise" raises what a failed attempt raised, after its
-    end is written; "record" goes on. Jobs of paused queues, of types whose breaker is open or without a handler here,
-    and parked ones stay. A cancel does not reach a handler that runs.
+    ahead; a datetime, or its text: up to then. Recurring jobs fire at each of their instants up to an end that was
+    given; with True, which has none, only when they are due already. `with_failures`: "raise" raises what a failed
+    attempt raised, after its end is written; "record" goes on. Jobs of paused queues, of types whose breaker is open or
+    without a handler here, and parked ones stay. A cancel does not reach a handler that runs.
 
     Raises DrainLimit after `limit` executions when there is more to run, TypeError and ValueError for what can't be
     asked. Inside an event loop use `await adrain(...)`.

@@ -73,6 +73,10 @@ class Transport(ABC):
         """So many slots of the queue are free, one more than before."""
         return
 
+    def look(self) -> None:
+        """Somebody has paused or resumed a queue: find out which of them are, now."""
+        return
+
     async def pause(self) -> None:
         """Take nothing more, and return what was delivered and not claimed; the connection stays for `publish`."""
         return

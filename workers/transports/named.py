@@ -69,6 +69,7 @@ class NamedClaims:
         self._locks = locks
         self._review = review
         self._looking: asyncio.Future[set[str]] | None = None
+        self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._paused: set[str] | None = None  # unknown yet
         self._database = True
@@ -94,9 +95,16 @@ class NamedClaims:
     async def watch(self, queues: Sequence[str], poll: float) -> None:
         """Look every `poll` seconds or so, until it is cancelled."""
         while True:
+            self._changed.clear()
             await self.look(queues)
             self._review()
-            await asyncio.sleep(poll * random.uniform(0.8, 1.2))  # noqa: S311  (spreads workers, guards nothing)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(poll * random.uniform(0.8, 1.2)):  # noqa: S311  (spreads workers)
+                    await self._changed.wait()
+
+    def look_again(self) -> None:
+        """`watch` looks at once: something was paused or resumed."""
+        self._changed.set()
 
     async def look(self, queues: Sequence[str]) -> None:
         """Read which of the queues are paused, and so whether the database answers. Never raises."""

@@ -120,6 +120,9 @@ class RabbitTransport(Broker):
     def room(self, queue: str, free: int) -> None:
         self._intakes[queue].room(free)
 
+    def look(self) -> None:
+        self._named.look_again()
+
     async def pause(self) -> None:
         self._stopped = True
         self._review()

@@ -133,6 +133,9 @@ class ServiceBusTransport(Broker):
         if queue in self._feeds:
             self._feeds[queue].room(free)
 
+    def look(self) -> None:
+        self._named.look_again()
+
     def _apply(self) -> None:
         for queue, feed in self._feeds.items():
             feed.allow(not self._stopped and self._named.allows(queue))
