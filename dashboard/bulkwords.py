@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from dashboard.templatetags.shown import mark, word
-from dashboard.wording import count
 from jobs.bulk import FINAL_ACTS, Act, Preview, Run, Target
+from jobs.wording import count
 
 # Above so many an act that can be taken back is asked about, and above so many its size is typed.
 ASKED_ABOVE, TYPED_ABOVE = 20, 100

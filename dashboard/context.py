@@ -11,7 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from dashboard import reads, zone
 from dashboard.shared import PATIENT, shared
 from dashboard.words import words
-from jobs import access
+from jobs import access, queries
 from jobs.version import VERSION
 
 
@@ -22,6 +22,7 @@ class Navigation:
     workers: int | None
     letters: int | None
     letters_estimated: bool = False
+    paused: int = 0  # queues
 
 
 def navigation() -> Navigation:
@@ -35,7 +36,8 @@ def navigation() -> Navigation:
 def _counted() -> Navigation:
     stats, fleet = reads.stats(), reads.fleet()
     live = sum(worker.state != "Offline" for worker in fleet)
-    return Navigation(live, stats.dead_letters, "dead_letters" in stats.estimated)
+    paused = sum(pause.scope == "queue" for pause in shared("pauses", PATIENT, queries.pauses))
+    return Navigation(live, stats.dead_letters, "dead_letters" in stats.estimated, paused)
 
 
 def app(request: HttpRequest) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from dashboard import reads, stacks
 from dashboard.bulkwords import ASKED_ABOVE
 from dashboard.letterquery import ORDERS, TABS, Asked, cause_key
 from dashboard.shared import PATIENT, shared
-from dashboard.wording import count
 from jobs import queries
 from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
 from jobs.queries.letterfilter import LetterFilter
 from jobs.queries.letters import LetterCursor, LetterPage, letters
+from jobs.wording import count
 
 PAGE = 50
 FIRST = 3

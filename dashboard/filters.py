@@ -15,7 +15,7 @@ from dashboard.reading import Reading, refuse
 from jobs.bounds import PRIORITIES
 from jobs.queries.cursor import NEWEST, OLDEST, Cursor
 from jobs.queries.jobfilter import JobFilter
-from jobs.states import State
+from jobs.states import State, Waiting
 
 STATES = {
     "fila": State.ENQUEUED,
@@ -24,6 +24,20 @@ STATES = {
     "sucesso": State.SUCCEEDED,
     "falha": State.FAILED,
     "cancelada": State.CANCELLED,
+}
+# What a job waits for, as an address says it; in the order of a choice.
+WAITS = {
+    "chave": Waiting.CONCURRENCY_KEY,
+    "limite": Waiting.TYPE_LIMIT,
+    "ritmo": Waiting.RATE,
+    "pausa": Waiting.PAUSE,
+    "pais": Waiting.PARENTS,
+    "disjuntor": Waiting.CIRCUIT,
+    "desconhecido": Waiting.UNKNOWN_TYPE,
+    "hora": Waiting.DUE,
+    "repetir": Waiting.RETRY,
+    "adiada": Waiting.SNOOZE,
+    "trava": Waiting.LOCK,
 }
 # In seconds.
 WINDOWS = {"15min": 900, "1h": 3600, "24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400}
@@ -34,7 +48,7 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 # As they stand in an address.
 NARROWING = (
     "busca", "em", "tipo", "fila", "etiqueta", "periodo", "de", "ate", "terminou", "worker", "tentativas",
-    "prioridade", "erro", "origem", "recorrente",
+    "prioridade", "erro", "origem", "recorrente", "espera", "chave",
 )  # fmt: skip
 NAMES = ("estado", *NARROWING, "ordem", "cursor")
 
@@ -104,6 +118,8 @@ def parse(query: QueryDict | str, as_of: datetime) -> Asked:
         error_type=read.text("erro"),
         origin=read.text("origem"),
         recurring=read.identity("recorrente"),
+        waiting=read.one_of("espera", {name: str(waiting) for name, waiting in WAITS.items()}),
+        key=read.text("chave"),
     )
     order = OLDEST if read.one_of("ordem", {OLDEST_FIRST: OLDEST, "novas": NEWEST}) == OLDEST else NEWEST
     return Asked(wanted, read.values, read.errors, order, _cursor(data))

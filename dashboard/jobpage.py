@@ -10,14 +10,14 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from dashboard import stacks, wording
+from dashboard import stacks
 from dashboard.possible import why_not
 from dashboard.pretty import Shown, pretty
-from dashboard.reasons import Why, why
-from dashboard.timeline import OUTCOME_MARKS, SHOWN, actor_name, outcome_word, steps
+from dashboard.timeline import OUTCOME_MARKS, SHOWN, outcome_word, steps
+from jobs import wording
 from jobs.conf import conf
 from jobs.queries.glance import Glance
-from jobs.queries.waiting import hindrances
+from jobs.reasons import explained
 from jobs.registry import catalogue
 from jobs.states import FINAL, PARKED, Outcome, State
 from jobs.text import signal_name
@@ -77,7 +77,6 @@ def context(found: Glance, *, chosen: int | None = None, every_step: bool = Fals
     if state is State.PROCESSING:
         names[job["executions"]] = worker_name(job)
     line = steps(job, found.changes, names)
-    whys: list[Why] = why(job, hindrances(job))
     return {
         "job": job,
         "state": str(State.ENQUEUED if parked else state),
@@ -91,8 +90,8 @@ def context(found: Glance, *, chosen: int | None = None, every_step: bool = Fals
         "returns_in": found.returns_in,
         "lease_ago": _lease_ago(job),
         "last": found.attempts[-1] if found.attempts else None,
-        "whys": whys,
-        "cancelled_by": actor_name(job["cancel_requested_by"]),
+        "whys": explained(job),
+        "cancelled_by": wording.actor_name(job["cancel_requested_by"]),
         "line": line if every_step else line[:SHOWN],
         "every_step": every_step,
         "steps": found.steps,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from dashboard.possible import why_not
 from dashboard.templatetags.shown import attempt, job_state
-from dashboard.timeline import actor_name
+from jobs import wording
 from jobs.bulk import Act as What
 from jobs.queries.payloadtext import preview
 from jobs.states import FailureKind, State, Waiting
@@ -104,7 +104,7 @@ def _sub(job: Mapping[str, Any]) -> tuple[str, float | None, int | None]:
         line = job["error_type"] if job["failure_kind"] == FailureKind.ERROR and job["error_type"] else ""
         line = line or str(FAILURES.get(job["failure_kind"], job["error_type"] or ""))
     elif state == State.CANCELLED and job["cancel_requested_by"]:
-        line = _("by %(who)s") % {"who": actor_name(job["cancel_requested_by"])}
+        line = _("by %(who)s") % {"who": wording.actor_name(job["cancel_requested_by"])}
     return line, None, None
 
 

@@ -13,16 +13,17 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard import jobrows, reads, selectwords, wording
-from dashboard.filters import KEYS, OLDEST_FIRST, PAYLOAD, STATES, Asked, parse
+from dashboard import jobrows, reads, selectwords
+from dashboard.filters import KEYS, OLDEST_FIRST, PAYLOAD, STATES, WAITS, Asked, parse
 from dashboard.shared import PATIENT, shared
 from dashboard.templatetags.shown import word
 from dashboard.zone import label
-from jobs import queries
+from jobs import queries, wording
 from jobs.queries.cursor import NEWEST, OLDEST, first_id_of
 from jobs.queries.joblist import PAGE, JobList
+from jobs.queries.schedulelist import schedule_rows
 from jobs.registry import catalogue
-from jobs.states import State
+from jobs.states import State, Waiting
 
 SHARED_TIME = 0.4  # seconds that the counts for all viewers together may take
 WINDOW_WORDS: dict[str, Promise] = {
@@ -32,6 +33,13 @@ WINDOW_WORDS: dict[str, Promise] = {
     "7d": gettext_lazy("7 days"),
     "30d": gettext_lazy("30 days"),
 }
+INSTANTS: dict[str, Promise] = {
+    Waiting.DUE: gettext_lazy("waits for its instant"),
+    Waiting.RETRY: gettext_lazy("waits before another attempt"),
+    Waiting.SNOOZE: gettext_lazy("put off by its handler"),
+    Waiting.LOCK: gettext_lazy("its lock is held elsewhere"),
+}
+WAIT_WORDS = {name: {**jobrows.GATES, **INSTANTS}[waiting] for name, waiting in WAITS.items()}
 CHIPS: dict[str, Promise] = {
     "etiqueta": gettext_lazy("tag"),
     "worker": gettext_lazy("worker"),
@@ -42,6 +50,7 @@ CHIPS: dict[str, Promise] = {
     "recorrente": gettext_lazy("schedule"),
     "tipo": gettext_lazy("type"),
     "fila": gettext_lazy("queue"),
+    "chave": gettext_lazy("key"),
     "de": gettext_lazy("from"),
     "ate": gettext_lazy("to"),
 }
@@ -100,8 +109,13 @@ def chips(asked: Asked) -> list[Chip]:
         text = value
         if name == "periodo":
             text = str(WINDOW_WORDS[value])
+        elif name == "espera":
+            text = str(WAIT_WORDS[value])
         elif name == "terminou":
             text = _("finished: %(window)s") % {"window": WINDOW_WORDS[value]}
+        elif name == "recorrente" and asked.filter.recurring is not None:
+            named = schedule_rows([asked.filter.recurring])  # none where it has been deleted
+            text = f"{CHIPS[name]} {named[0].name if named else value}"
         elif name in CHIPS:
             text = f"{CHIPS[name]} {value.replace('T', ' ') if name in {'de', 'ate'} else value}"
         without: dict[str, str | None] = {name: None, **({"em": None} if name == "busca" else {})}
@@ -172,6 +186,7 @@ def context(asked: Asked, found: JobList, as_of: datetime) -> dict[str, Any]:
         "queues": known_queues(asked),
         "workers": _workers(asked),
         "windows": list(WINDOW_WORDS.items()),
+        "waits": list(WAIT_WORDS.items()),
         "zone": label(timezone.get_current_timezone()),
         "near": near_types(asked) if not lines else [],
         "by_payload": asked.values.get("em") == PAYLOAD,

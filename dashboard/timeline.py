@@ -1,18 +1,20 @@
 """Every step of a job's life in words: reasons, outcomes, what it waits for. No code of the engine has none."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from dashboard import wording
-from dashboard.wording import span
-from jobs.states import Outcome, Reason, State, Waiting
+from jobs import wording
+from jobs.states import Outcome, Reason, State
+from jobs.wording import span
 
 # What a change says under the state's word; `{worker}` and `{who}` are names, `{span}` a length of time.
 REASONS: dict[Reason, Promise] = {
@@ -41,7 +43,7 @@ REASONS: dict[Reason, Promise] = {
     ),
     Reason.UNKNOWN_TYPE: gettext_lazy("no worker knows this type; went to the dead letters"),
     Reason.CANCELLED: gettext_lazy("cancelled"),
-    Reason.PARENT_FAILED: gettext_lazy("a job that it waited for failed"),
+    Reason.PARENT_FAILED: gettext_lazy("a job that it waited for did not succeed"),
     Reason.REQUEUED: gettext_lazy("requeued, attempts counted from zero"),
 }
 OUTCOMES: dict[Outcome, Promise] = {
@@ -64,31 +66,13 @@ OUTCOME_MARKS: dict[Outcome, str] = {
     Outcome.SNOOZED: "scheduled",
     Outcome.BUSINESS: "failure",
 }
-WAITS: dict[Waiting, Promise] = {
-    Waiting.DUE: gettext_lazy("It waits for its instant."),
-    Waiting.RETRY: gettext_lazy("The last attempt failed; it waits before the next one."),
-    Waiting.SNOOZE: gettext_lazy("Its handler asked to run later."),
-    Waiting.LOCK: gettext_lazy("Its lock was held elsewhere; it tries again in a moment."),
-    Waiting.PARENTS: gettext_lazy("It waits for other jobs to end first."),
-    Waiting.CONCURRENCY_KEY: gettext_lazy("All places of its concurrency key are taken."),
-    Waiting.TYPE_LIMIT: gettext_lazy("As many jobs of this type run as may run at once."),
-    Waiting.RATE: gettext_lazy("As many jobs of this type have started as may start in this span."),
-    Waiting.PAUSE: gettext_lazy("What it belongs to is paused."),
-    Waiting.CIRCUIT: gettext_lazy("The breaker of its type is open."),
-    Waiting.UNKNOWN_TYPE: gettext_lazy("No worker knows its type."),
-}
-# Who acted, where the engine wrote a word of its own.
-ACTORS: dict[str, Promise] = {
-    "key": gettext_lazy("the access key"),
-    "session": gettext_lazy("the dashboard"),
-    "open": gettext_lazy("this machine, without a key"),
-}
 SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A line of the time line. `said`: why, in words; `detail`: what the error or the person said, literally."""
+    """A line of the time line. `said`: why, in words; `detail`: what the error or the person said, literally; `parent`:
+    the id of the job that this one fell with."""
 
     key: int
     state: str
@@ -96,19 +80,13 @@ class Step:
     said: str
     detail: str
     by: str
+    parent: UUID | None = None
 
     @property
     def when(self) -> str:
         """The second of today, the minute of another day."""
         local = timezone.localtime(self.at)
         return f"{local:%H:%M:%S}" if local.date() == timezone.localdate() else wording.day(self.at)
-
-
-def actor_name(actor: str | None) -> str:
-    """Who acted, in words."""
-    if not actor:
-        return ""
-    return str(ACTORS.get(actor) or actor.removeprefix("user:"))
 
 
 def outcome_word(outcome: str, error_type: str | None) -> str:
@@ -126,8 +104,16 @@ def steps(job: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], names: M
         after = changes[place + 1] if place + 1 < len(changes) else None
         said = _said(job, change, before, after, names.get(change["execution"] or 0, ""))
         state = str(State.ENQUEUED) if _parked(change) else change["to_state"]
-        told.append(Step(change["id"], state, change["at"], said, change["detail"] or "", actor_name(change["actor"])))
+        parent, by = _parent(change), wording.actor_name(change["actor"])
+        detail = "" if parent else change["detail"] or ""
+        told.append(Step(change["id"], state, change["at"], said, detail, by, parent))
     return told[::-1]
+
+
+def _parent(change: Mapping[str, Any]) -> UUID | None:
+    with suppress(ValueError):
+        return UUID(change["detail"] or "") if change["reason"] == Reason.PARENT_FAILED else None
+    return None
 
 
 def _parked(change: Mapping[str, Any]) -> bool:

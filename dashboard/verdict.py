@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from dashboard.wording import count
 from jobs.queries import Board, Concern, Kind
+from jobs.wording import count
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,12 @@ def label(zone: tzinfo) -> str:
     minutes = 0 if offset is None else round(offset.total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
     sign = "−" if minutes < 0 else "+"
-    name = getattr(zone, "key", None) or str(zone)
-    city = CITIES.get(name) or name.rsplit("/", 1)[-1].replace("_", " ")
+    named = city(zone)
     shift = f"UTC{sign}{hours}" + (f":{rest:02}" if rest else "") if minutes else "UTC"
-    return shift if city == "UTC" else f"{city} ({shift})"
+    return shift if named == "UTC" else f"{named} ({shift})"
+
+
+def city(zone: tzinfo) -> str:
+    """The zone by its city alone."""
+    name = getattr(zone, "key", None) or str(zone)
+    return CITIES.get(name) or name.rsplit("/", 1)[-1].replace("_", " ")

@@ -1,6 +1,6 @@
 """Requests on their way to rows: each is checked, then all problems are raised at once, then the rows are made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -18,7 +18,8 @@ from jobs.jobtypes import JobType
 from jobs.jsonvalues import JsonProblem
 from jobs.registry import EffectivePolicy, catalogue, policy
 from jobs.requests import JobRequest, check_options, check_text, plain_payload, request_hash
-from jobs.transitions.insert import NewJob
+from jobs.transitions.insert import Enqueued, NewJob, insert
+from jobs.transitions.parents import UnknownParents
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,18 @@ class _Checked:
     request: JobRequest
     job_type: JobType | None
     payload: str
+    prefix: str
 
 
 class Batch:
-    """Call `add` for each request, `raise_problems`, `rows`. `key` is an idempotency key for the whole batch."""
+    """Call `add` for each request, `raise_problems`, `rows`.
 
-    def __init__(self, owner: str | None, route: str, key: str | None = None) -> None:
+    `key` is an idempotency key for the whole batch. `unknown`: "refuse" or "accept" types without a handler here (None:
+    as `api.unknown_types` says).
+    """
+
+    def __init__(self, owner: str | None, route: str, key: str | None = None, *, unknown: str | None = None) -> None:
+        self._unknown = unknown or conf().api.unknown_types
         self._owner = owner
         self._route = route
         self._key = key
@@ -74,7 +81,7 @@ class Batch:
         if request.idempotency_key is not None:
             self._check_key(request.idempotency_key)
         job_type = self._type(request.type)
-        self._checked.append(_Checked(request, job_type, self._payload(request, job_type)))
+        self._checked.append(_Checked(request, job_type, self._payload(request, job_type), prefix))
 
     def _check_key(self, key: str) -> None:
         if self._key is not None:
@@ -86,7 +93,7 @@ class Batch:
     def _type(self, name: object) -> JobType | None:
         if not isinstance(name, str) or not is_type(name):
             return None  # reported by check_options
-        if conf().api.unknown_types == "accept":
+        if self._unknown == "accept":
             return catalogue.get(name)
         try:
             return catalogue.require(name)
@@ -119,6 +126,19 @@ class Batch:
         kind = self._kinds.pop() if len(self._kinds) == 1 else Invalid
         raise refused_fields(self._errors, kind, **(self._extra if len(self._errors) == 1 else {}))
 
+    def insert(self, rows: Sequence[NewJob], *, using: str) -> list[Enqueued]:
+        """Insert what `rows` answered; parents that do not exist are refused like every other field, by index."""
+        try:
+            return insert(rows, using=using)
+        except UnknownParents as unknown:
+            for checked, row in zip(self._checked, rows, strict=True):
+                self._prefix = checked.prefix
+                for index, parent in enumerate(checked.request.after):
+                    if (row.id, parent) in unknown.missing:
+                        self.report(f"after.{index}", _("No job has this id."))
+            self.raise_problems()
+            raise
+
     def rows(self, hashes: Mapping[int, str]) -> list[NewJob]:
         """The rows of what was added, in order, with ascending ids; `hashes` by index replaces the requests' own."""
         ids = sorted(new_id() for _checked in self._checked)
@@ -140,17 +160,21 @@ class Batch:
             type=request.type,
             queue=held.queue,
             payload=checked.payload,
-            priority=held.priority,
+            priority=held.own_priority,
             max_attempts=held.max_attempts,
             timeout=held.timeout,
             at_most_once=held.at_most_once,
             run_at=request.run_at and request.run_at.astimezone(UTC),
             delay=None if request.delay is None else float(request.delay),
             unique_key=request.unique_key,
+            concurrency_key=request.concurrency_key,
+            concurrency_limit=request.concurrency_limit or (None if request.concurrency_key is None else 1),
             idempotency_key=request.idempotency_key,
             owner=self._owner,
             origin=request.origin,
             tags=tuple(dict.fromkeys(request.tags)),
+            after=tuple(dict.fromkeys(request.after)) or None,
+            on_parent_failure=request.on_parent_failure,
         )
 
     def _policy(self, request: JobRequest, job_type: JobType | None) -> EffectivePolicy:

@@ -4,17 +4,23 @@ import re
 
 TYPE_PATTERN = r"^[a-z0-9._-]{1,200}$"
 QUEUE_PATTERN = r"^[a-z0-9._-]{1,100}$"
+RECURRING_PATTERN = r"^[a-z0-9._-]{1,100}$"  # the name of a recurring job
 _TYPE, _QUEUE = re.compile(TYPE_PATTERN), re.compile(QUEUE_PATTERN)
 # Queues of the broker for what failed: the letters of jobs, and what came by a queue and is no message of ours.
 DEAD_LETTER = "dead-letter"
 ERROR_SUFFIX = "_error"
 
 PRIORITIES = (-10, 10)
+QUEUE_SLOTS = (0, 1000)  # of a worker
 ATTEMPTS = (1, 100)
+CONCURRENCY = (1, 1000)  # jobs of a key, or of a type, that run at once
+STARTS = (1, 1_000_000)  # of a rate's window
 KEY_LENGTH = 200
 ORIGIN_LENGTH = 200
 TAG_LENGTH = 100
 TAGS = 20
+PARENTS = 100
+PARENT_POLICIES = ("cancel", "run")  # what a parent that did not succeed does to its child
 REASON_LENGTH = 500
 LARGEST_BATCH = 1000
 # In seconds.

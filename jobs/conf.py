@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from jobs import sections, sections_broker
+from jobs import sections, sections_broker, sections_recurring
 from jobs.conf_problems import sentence, unknown_variables
 from jobs.conf_sources import PREFIX, Sources
 from jobs.speech import _
@@ -45,6 +45,7 @@ class Settings(BaseSettings):
     limits: sections.Limits = sections.Limits()
     api: sections.Api = sections.Api()
     samples: sections.Samples = sections.Samples()
+    recurring_jobs: sections_recurring.RecurringJobs = {}
     web: sections.Web = sections.Web()
     handlers: sections.Modules = ()
     python_path: sections.Texts = ()

@@ -4,11 +4,12 @@ Stored is the payload as it was sent, not the validated model: the hash of a rep
 learns a new default applies it. The worker validates again before each attempt.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, connections, transaction
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
@@ -18,7 +19,8 @@ from jobs.errors import Conflict, Invalid
 from jobs.reconnect import replace_broken
 from jobs.requests import JobRequest, check_text
 from jobs.requests import request_hash as hash_of
-from jobs.transitions.insert import Enqueued, NewJob, insert
+from jobs.transitions.insert import Enqueued, NewJob
+from jobs.transitions.sql import NO_SUCH_ROW, sqlstate
 
 __all__ = ["LARGEST_BATCH", "Enqueued", "JobRequest", "enqueue", "enqueue_many"]
 
@@ -32,11 +34,15 @@ def enqueue(
     run_at: datetime | None = None,
     delay: float | None = None,
     unique_key: str | None = None,
+    concurrency_key: str | None = None,
+    concurrency_limit: int | None = None,
     idempotency_key: str | None = None,
     max_attempts: int | None = None,
     timeout: float | None = None,
     tags: tuple[str, ...] | list[str] = (),
     origin: str | None = None,
+    after: tuple[UUID, ...] | list[UUID] = (),
+    on_parent_failure: str | None = None,
     owner: str | None = None,
     route: str = "code",
     request_hash: str | None = None,
@@ -47,7 +53,9 @@ def enqueue(
     `owner` and `route` bind the idempotency key; `request_hash` replaces the hash of this request. A repeat of a key
     answers with the first job (`replayed`), a second job of a unique key with the active one (`duplicate`). The key is
     kept as long as its job, so a repeat of a request that was itself answered by a duplicate is a new request. A
-    connection that was closed while the caller rested is replaced, outside of a transaction of the caller's.
+    connection that was closed while the caller rested is replaced, outside of a transaction of the caller's. Whether a
+    job that was given `after` may start is looked at after the commit; a parent that is deleted before it makes the
+    COMMIT fail (IntegrityError).
 
     Raises Invalid with `errors` by field, UnknownType, PayloadTooLarge, IdempotencyMismatch, Conflict (a rival with the
     same key is not done; `extra["retry_after"]`). The caller's transaction stays usable after each of them.
@@ -60,17 +68,22 @@ def enqueue(
         run_at=run_at,
         delay=delay,
         unique_key=unique_key,
+        concurrency_key=concurrency_key,
+        concurrency_limit=concurrency_limit,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
         timeout=timeout,
         tags=tags,
         origin=origin,
+        after=after,
+        on_parent_failure=on_parent_failure,
     )
     batch = Batch(owner, route)
     check_text("request_hash", request_hash, KEY_LENGTH, batch.report)
     batch.add(request)
     batch.raise_problems()
-    return insert(batch.rows({0: request_hash} if request_hash else {}), using=using)[0]
+    rows = batch.rows({0: request_hash} if request_hash else {})
+    return _settled(lambda: batch.insert(rows, using=using), using)[0]
 
 
 def enqueue_many(
@@ -101,14 +114,30 @@ def enqueue_many(
         batch.add(request, f"{index}.")
     batch.raise_problems()
     if idempotency_key is None:
-        return insert(batch.rows({}), using=using)
+        rows = batch.rows({})
+        return _settled(lambda: batch.insert(rows, using=using), using)
     rows = batch.rows(dict.fromkeys(range(len(given)), request_hash or hash_of(given)))
-    replace_broken(using)
-    with transaction.atomic(using=using):
-        placed = insert(rows, using=using)
-        if any(answer.replayed for answer in placed):
-            _refuse_half(rows, placed)
-    return placed
+
+    def whole() -> list[Enqueued]:
+        replace_broken(using)
+        with transaction.atomic(using=using):
+            placed = batch.insert(rows, using=using)
+            if any(answer.replayed for answer in placed):
+                _refuse_half(rows, placed)
+        return placed
+
+    return _settled(whole, using)
+
+
+def _settled(place: Callable[[], list[Enqueued]], using: str) -> list[Enqueued]:
+    """A parent that was deleted just before our own COMMIT made it fail: the second look finds it gone, and says so."""
+    joined = connections[using].in_atomic_block
+    try:
+        return place()
+    except IntegrityError as error:
+        if joined or sqlstate(error) != NO_SUCH_ROW:
+            raise
+        return place()
 
 
 def _refuse_half(rows: list[NewJob], placed: list[Enqueued]) -> None:

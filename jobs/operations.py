@@ -8,9 +8,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from jobs import events, transitions
-from jobs.bounds import REASON_LENGTH
-from jobs.errors import Conflict, NotFound
+from jobs.bounds import PRIORITIES, REASON_LENGTH
+from jobs.errors import Conflict, NotFound, Text, refused_fields
+from jobs.models import Job
 from jobs.outcomes import Verdict
+from jobs.reasons import explained
+from jobs.requests import check_whole
 from jobs.text import clean
 
 # (act, problem) -> what the person is told; `%(state)s` is the job's current state.
@@ -24,6 +27,7 @@ REFUSALS: dict[tuple[str, str], Promise] = {
     ("run_now", "gate"): gettext_lazy(
         "The job does not wait for an instant; it starts when what it waits for allows it."
     ),
+    ("reprioritise", "state"): gettext_lazy("Only a job that waits can get another priority; this one is %(state)s."),
     ("letter", "resolved"): gettext_lazy("Somebody has already requeued or discarded this dead letter."),
     ("letter", "state"): gettext_lazy("Its job has not failed any more (%(state)s)."),
     ("letter", "unique_key"): gettext_lazy("Another active job holds this job's unique key; wait for it or cancel it."),
@@ -74,8 +78,26 @@ def requeue(id_: UUID, *, actor: str | None = None) -> Verdict:
 
 
 def run_now(id_: UUID, *, actor: str | None = None) -> Verdict:
-    """Start a scheduled job without waiting for its instant. Raises NotFound, or Conflict (`state`, or a gate)."""
-    return _settled("run_now", id_, _told(transitions.run_now([id_], actor=actor)))
+    """Start a scheduled job without waiting for its instant. Raises NotFound, or Conflict: its `state`, or the gate
+    that it is parked at (`waiting_for`, `gate`)."""
+    try:
+        return _settled("run_now", id_, _told(transitions.run_now([id_], actor=actor)))
+    except Conflict as refusal:
+        row = Job.objects.filter(id=id_).values().first() if refusal.extra.get("reason") == "gate" else None
+        if row is not None:
+            refusal.extra |= {"waiting_for": row["waiting_for"], "gate": row["gate"]}
+            refusal.detail = " ".join([str(refusal.detail), *(why.text for why in explained(row)[:1])])
+        raise
+
+
+def reprioritise(id_: UUID, priority: int, *, actor: str | None = None) -> Verdict:
+    """Give a waiting job another priority. Raises NotFound, Invalid, or Conflict (`state`). `actor` is for whoever
+    keeps a record."""
+    errors: dict[str, list[Text]] = {}
+    check_whole("priority", priority, PRIORITIES, lambda name, text: errors.setdefault(name, []).append(text))
+    if errors:
+        raise refused_fields(errors)
+    return _settled("reprioritise", id_, _told(transitions.reprioritise([id_], priority), "queues"))
 
 
 def delete(id_: UUID) -> Verdict:

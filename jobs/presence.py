@@ -15,8 +15,8 @@ INSERT INTO turno.workers (id, name, host, boot_id, pid_namespace, pid, pid_star
 VALUES (%(id)s::uuid, %(name)s, %(host)s, %(boot_id)s, %(pid_namespace)s, %(pid)s, %(pid_started)s, %(version)s,
     %(queues)s::jsonb, %(types)s::text[], %(state)s, %(problems)s::jsonb)
 ON CONFLICT (id) DO UPDATE
-SET seen_at = now(), state = EXCLUDED.state, problems = EXCLUDED.problems, types = EXCLUDED.types, stopped_at = NULL,
-    settled_at = NULL
+SET seen_at = now(), state = EXCLUDED.state, problems = EXCLUDED.problems, queues = EXCLUDED.queues,
+    types = EXCLUDED.types, stopped_at = NULL, settled_at = NULL
 """
 SERVE = """
 INSERT INTO turno.job_types (name, last_served_at)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
@@ -11,10 +12,13 @@ from pydantic import BaseModel
 from jobs import jsonvalues
 from jobs.bounds import (
     ATTEMPTS,
+    CONCURRENCY,
     KEY_LENGTH,
     LONGEST_DELAY,
     LONGEST_TIMEOUT,
     ORIGIN_LENGTH,
+    PARENT_POLICIES,
+    PARENTS,
     PRIORITIES,
     TAG_LENGTH,
     TAGS,
@@ -32,7 +36,9 @@ class JobRequest:
 
     `payload`: a JSON object, or an instance of the type's Pydantic model. `run_at`: an aware datetime; `delay`: seconds
     from now by the database's clock; not both, and what is past by then means now. `timeout`: seconds, over the whole
-    attempt. `origin`: where the job comes from, in the caller's words.
+    attempt. `concurrency_key`: of the jobs with one key at most `concurrency_limit` (None: 1) run at once. `origin`:
+    where the job comes from, in the caller's words. `after`: ids of jobs of the same owner that must have ended before;
+    `on_parent_failure` says what the job does when one of them did not succeed: "cancel" (None) or "run".
     """
 
     type: str
@@ -42,11 +48,15 @@ class JobRequest:
     run_at: datetime | None = None
     delay: float | None = None
     unique_key: str | None = None
+    concurrency_key: str | None = None
+    concurrency_limit: int | None = None
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: float | None = None
     tags: tuple[str, ...] | list[str] = ()
     origin: str | None = None
+    after: tuple[UUID, ...] | list[UUID] = ()
+    on_parent_failure: str | None = None
 
 
 def check_options(request: JobRequest, report: Report) -> None:
@@ -63,9 +73,18 @@ def check_options(request: JobRequest, report: Report) -> None:
     if request.run_at is not None and request.delay is not None:
         report("delay", _("Give run_at or delay, not both."))
     check_text("unique_key", request.unique_key, KEY_LENGTH, report)
+    check_text("concurrency_key", request.concurrency_key, KEY_LENGTH, report)
+    check_whole("concurrency_limit", request.concurrency_limit, CONCURRENCY, report)
+    if request.concurrency_limit is not None and request.concurrency_key is None:
+        report("concurrency_limit", _("Give the concurrency_key that it limits."))
     check_text("idempotency_key", request.idempotency_key, KEY_LENGTH, report)
     check_text("origin", request.origin, ORIGIN_LENGTH, report)
     check_tags(request.tags, report)
+    check_after(request.after, report)
+    if request.on_parent_failure is not None and request.on_parent_failure not in PARENT_POLICIES:
+        report("on_parent_failure", _("Expected one of: %(names)s.") % {"names": ", ".join(PARENT_POLICIES)})
+    elif request.on_parent_failure is not None and not request.after:
+        report("on_parent_failure", _("Give it together with after."))
 
 
 def check_queue(value: object, report: Report) -> None:
@@ -137,6 +156,19 @@ def check_tags(value: object, report: Report) -> None:
             report(f"tags.{index}", _("Expected 1 to %(most)d printable characters.") % {"most": TAG_LENGTH})
 
 
+def check_after(value: object, report: Report) -> None:
+    """A list of at most PARENTS ids; whether there are such jobs is asked elsewhere."""
+    if not isinstance(value, (list, tuple)):
+        report("after", _("Expected a list of ids of jobs."))
+        return
+    if len(value) > PARENTS:
+        report("after", _("Expected at most %(most)d jobs.") % {"most": PARENTS})
+        return
+    for index, parent in enumerate(value):
+        if not isinstance(parent, UUID):
+            report(f"after.{index}", _("Expected the id of a job."))
+
+
 def _printable(value: object, longest: int) -> bool:
     return isinstance(value, str) and 0 < len(value) <= longest and value.isprintable() and not value.isspace()
 
@@ -151,10 +183,20 @@ def fingerprint(request: JobRequest) -> dict[str, Any]:
         "run_at": None if request.run_at is None else request.run_at.astimezone(UTC).isoformat(),
         "delay": None if request.delay is None else float(request.delay),
         "unique_key": request.unique_key,
+        **_stated(request),
         "max_attempts": request.max_attempts,
         "timeout": None if request.timeout is None else float(request.timeout),
         "tags": list(request.tags),
+        # Only where it was asked for: the hashes of older requests stay what they were.
+        **({"after": [str(parent) for parent in request.after]} if request.after else {}),
+        **({"on_parent_failure": request.on_parent_failure} if request.on_parent_failure else {}),
     }
+
+
+def _stated(request: JobRequest) -> dict[str, Any]:
+    """Options that came later: where they are not given the hash is what it was before there were any."""
+    stated = {"concurrency_key": request.concurrency_key, "concurrency_limit": request.concurrency_limit}
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def request_hash(requests: list[JobRequest]) -> str:

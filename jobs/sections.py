@@ -14,9 +14,10 @@ from pydantic import (
     model_validator,
 )
 
-from jobs.bounds import ATTEMPTS, PRIORITIES, is_queue, is_type
+from jobs.bounds import ATTEMPTS, CONCURRENCY, PRIORITIES, is_queue, is_type
 from jobs.databaseurl import parse_database_url
 from jobs.durations import Duration
+from jobs.ratelimit import Rate
 from jobs.speech import _
 
 
@@ -83,7 +84,7 @@ def text_list(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _table(value: Any) -> Any:
+def table(value: Any) -> Any:
     """A table out of the text of a variable, which is JSON."""
     if not isinstance(value, str):
         return value
@@ -189,9 +190,10 @@ class Worker(Section):
 
 
 class Scheduler(Section):
-    """The promoter of due jobs."""
+    """The promoter of due jobs. `misfire_grace`: how late a recurring job's instant may be and is not missed yet."""
 
     interval: Positive = 2.0
+    misfire_grace: Positive = 60.0
     batch_size: Count = Field(200, ge=1, le=1000)
 
 
@@ -229,6 +231,8 @@ class TypePolicy(Section):
     max_attempts: Count | None = Field(None, ge=ATTEMPTS[0], le=ATTEMPTS[1])
     backoff_base: Duration | None = None
     backoff_cap: Duration | None = None
+    max_running: Count | None = Field(None, ge=CONCURRENCY[0], le=CONCURRENCY[1])
+    rate_limit: Rate | None = None
     breaker: bool | None = None
     breaker_ratio: Ratio | None = None
     breaker_window: Span | None = None
@@ -254,7 +258,7 @@ class Resilience(Section):
     breaker_window: Span = 30.0
     breaker_minimum: Count = Field(10, ge=1, le=MOST_EXECUTIONS)
     breaker_open_for: Span = 30.0
-    types: Annotated[dict[TypeName, TypePolicy], BeforeValidator(_table)] = {}
+    types: Annotated[dict[TypeName, TypePolicy], BeforeValidator(table)] = {}
 
 
 class Limits(Section):

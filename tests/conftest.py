@@ -34,12 +34,12 @@ PROFILES = ("bouncer", "crash", "laws")
 # Marked `slow` as a whole, besides what says so itself: many small tests that take seconds together. What stays is what
 # `./testar.sh unit` runs in under a minute.
 SLOW = (
-    "admin", "api", "contract", "doubt", "laws", "live", "outbox", "queries", "rabbitmq", "races",
+    "admin", "api", "contract", "cron/test_walk", "doubt", "laws", "live", "outbox", "queries", "rabbitmq", "races",
     "dashboard/test_e", "dashboard/test_hostile", "dashboard/test_lotes", "dashboard/test_painel",
-    "dashboard/test_tarefa", "dashboard/test_workers_page", "database/test_indexes",
+    "dashboard/test_recorrentes", "dashboard/test_tarefa", "dashboard/test_workers_page", "database/test_indexes",
     "isolation/test_reentry", "jobs/test_bulk", "jobs/test_events", "jobs/test_search_plans",
     "launcher/test_cleanup", "locks/test_contract", "locks/test_joblocks", "locks/test_leadership", "locks/test_three",
-    "workers/test_demo",
+    "transitions/test_parents_families", "workers/test_demo",
 )  # fmt: skip
 
 

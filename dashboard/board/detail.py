@@ -10,8 +10,8 @@ from dashboard.board.layout import MOST_COLUMNS, Lane, Row
 from dashboard.board.links import Links
 from dashboard.board.seen import short
 from dashboard.board.speech import Speech, mark, since, state_mark, text, until
-from dashboard.wording import ago, count
 from jobs.queries import Depth, Running, Seat
+from jobs.wording import ago, count
 
 GAP = '<td class="gap"></td>'
 NOTHING = '<td class="is-free"></td>'

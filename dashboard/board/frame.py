@@ -8,8 +8,8 @@ from django.utils.translation import ngettext, pgettext
 
 from dashboard.board.links import Links
 from dashboard.board.speech import text, until, workers
-from dashboard.wording import count
 from jobs.queries import Board, Depth, Running
+from jobs.wording import count
 
 
 def summary(board: Board) -> str:

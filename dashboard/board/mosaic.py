@@ -10,8 +10,8 @@ from dashboard.board.layout import Pool, Row
 from dashboard.board.links import Links
 from dashboard.board.seen import short
 from dashboard.board.speech import Speech, mark, since, state_mark, text, workers
-from dashboard.wording import count
 from jobs.queries import Seat
+from jobs.wording import count
 
 # The largest pool of each density: slots of its workers, and the class that fits them.
 DENSITIES = ((8, "mosaic"), (16, "mosaic mosaic--16"))

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from dashboard.templatetags.shown import MARKS, WORDS
-from dashboard.wording import clock, count
+from jobs.wording import clock, count
 
 
 @dataclass(frozen=True, slots=True)

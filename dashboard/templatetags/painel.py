@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from dashboard import wording
 from dashboard.charts import Chart
+from jobs import wording
 
 register = template.Library()
 NAMED = 5  # names that a sentence bears; of the others it says how many they are

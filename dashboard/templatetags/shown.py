@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from dashboard import wording
-from dashboard.timeline import actor_name
+from jobs import wording
 from jobs.states import State
 
 register = template.Library()
@@ -69,7 +68,7 @@ def attempt(job: dict[str, Any]) -> int:
     return int(job["attempts_used"]) + (job["state"] == State.PROCESSING)
 
 
-register.filter("actor", actor_name)
+register.filter("actor", wording.actor_name)
 register.filter("clock", wording.clock)
 register.filter("span", wording.span)
 register.filter("limit", wording.limit)

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-SCREENS = ("app", "painel", "tarefas", "tarefa", "workers", "erros", "lotes")
+SCREENS = ("app", "painel", "tarefas", "tarefa", "workers", "erros", "lotes", "recorrentes", "filas")
 
 urlpatterns = [
     path("", include("dashboard.urls.entry")),

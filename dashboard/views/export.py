@@ -13,12 +13,11 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from dashboard import wording
 from dashboard.filters import Asked
 from dashboard.templatetags.shown import job_state
 from dashboard.views.guard import signed_in
 from dashboard.views.tarefas import asked_by
-from jobs import queries
+from jobs import queries, wording
 
 MOST = 100_000
 STEP = 200

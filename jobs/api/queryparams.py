@@ -12,9 +12,10 @@ from jobs.errors import refused_fields
 def refuse_strange(request: HttpRequest, model: type[BaseModel]) -> None:
     """Raises Invalid when a parameter is none of the model's fields, or stands twice."""
     errors: dict[str, list[str]] = {}
+    known = {field.alias or name for name, field in model.model_fields.items()}
     for name, values in request.GET.lists():
-        if name not in model.model_fields:
-            near = get_close_matches(name[:200], list(model.model_fields), n=1)
+        if name not in known:
+            near = get_close_matches(name[:200], sorted(known), n=1)
             text = _("There is no such parameter; did you mean %(name)s?") % {"name": near[0]} if near else ""
             errors[name[:200]] = [text or _("There is no such parameter.")]
         elif len(values) > 1:

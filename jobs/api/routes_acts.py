@@ -10,6 +10,7 @@ from ninja.responses import Status
 from jobs import operations
 from jobs.api.openapi import BODY, COMMON, CONFLICT, MISSING
 from jobs.api.routes_jobs import router
+from jobs.api.schemas_flow import PriorityIn
 from jobs.api.schemas_in import CancelIn
 from jobs.api.schemas_out import ActOut
 from jobs.outcomes import Verdict
@@ -56,6 +57,16 @@ def requeue_job(request: HttpRequest, id: UUID) -> dict[str, Any]:
 )
 def run_job_now(request: HttpRequest, id: UUID) -> dict[str, Any]:
     return _done(operations.run_now(id, actor=_actor(request)))
+
+
+@router.post(
+    "/{id}/priority",
+    response={**ANSWERS, **BODY},
+    operation_id="setJobPriority",
+    summary=gettext_lazy("Change the priority of a job that waits"),
+)
+def set_job_priority(request: HttpRequest, id: UUID, body: PriorityIn) -> dict[str, Any]:
+    return _done(operations.reprioritise(id, body.priority, actor=_actor(request)))
 
 
 @router.delete(

@@ -12,7 +12,8 @@ from jobs.api import shapes
 from jobs.api.openapi import COMMON, PROBLEM
 from jobs.api.prometheus import exposition
 from jobs.api.schemas_figures import QueuesOut, StatsOut
-from jobs.api.schemas_out import InfoOut, LiveOut, ReadyOut, TypesOut, WorkersOut
+from jobs.api.schemas_flow import TypesOut
+from jobs.api.schemas_out import InfoOut, LiveOut, ReadyOut, WorkersOut
 from jobs.errors import Unavailable
 from jobs.registry import catalogue
 from jobs.version import VERSION
@@ -64,7 +65,7 @@ def list_workers(request: HttpRequest) -> dict[str, Any]:
     summary=gettext_lazy("The queues, how deep they are and who serves them"),
 )
 def list_queues(request: HttpRequest) -> dict[str, Any]:
-    return {"items": queries.depths(queries.board({}))}
+    return {"items": queries.queues(queries.board({}))}
 
 
 @router.get(

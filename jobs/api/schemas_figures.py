@@ -85,6 +85,18 @@ class QueueOut(BaseModel):
     free: Annotated[int, Field(description=gettext_noop("Slots that take work now."))]
     workers: Annotated[int, Field(description=gettext_noop("The live workers that serve it."))]
     paused: PausedOut | None
+    served: Annotated[bool, Field(description=gettext_noop("A live worker takes from it."))]
+    slots: Annotated[
+        int | None, Field(description=gettext_noop("Set for each worker; null: each worker's own number."))
+    ]
+    default_priority: Annotated[
+        int | None, Field(description=gettext_noop("Of new jobs to which neither request nor type gives one; null: 0."))
+    ]
+    per_minute: Annotated[
+        float, Field(description=gettext_noop("Executions that ended a minute, over the last 15 minutes."))
+    ]
+    ended_last_hour: Annotated[int, Field(description=gettext_noop("Executions that ended in the last hour."))]
+    failed_last_hour: Annotated[int, Field(description=gettext_noop("Those of them that ended their job Failed."))]
 
 
 class QueuesOut(BaseModel):

@@ -6,6 +6,7 @@ The bounds of `jobs.bounds` stand here for the OpenAPI document; `jobs.requests`
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -33,7 +34,8 @@ PAGES = 200
 PAGE_SIZE = 200
 
 
-def _storable(value: str) -> str:
+def storable(value: str) -> str:
+    """The text, where the database can keep it. Raises ValueError."""
     if "\0" in value:
         raise ValueError(_("Text with a NUL character can't be stored."))
     return value
@@ -75,18 +77,37 @@ def _seconds(**numbers: float) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": either, "examples": [60, "10 min"]})
 
 
+def whole(value: Any) -> Any:
+    """3.0 is a whole number of JSON, however it is written."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _text(most: int, least: int = 1) -> StringConstraints:
-    """Its length: told in characters only if it stands before `_storable`."""
+    """Its length: told in characters only if it stands before `storable`."""
     return StringConstraints(min_length=least, max_length=most)
 
 
-Key = Annotated[str, _text(bounds.KEY_LENGTH), AfterValidator(_storable)]
-Origin = Annotated[str, _text(bounds.ORIGIN_LENGTH), AfterValidator(_storable)]
-Tag = Annotated[str, _text(bounds.TAG_LENGTH), AfterValidator(_storable)]
-CancelReason = Annotated[str, _text(bounds.REASON_LENGTH, least=0), AfterValidator(_storable)]
+Text = Annotated[str, AfterValidator(storable)]
+Priority = Annotated[StrictInt, Field(ge=bounds.PRIORITIES[0], le=bounds.PRIORITIES[1]), BeforeValidator(whole)]
+AtOnce = Annotated[StrictInt, Field(ge=bounds.CONCURRENCY[0], le=bounds.CONCURRENCY[1]), BeforeValidator(whole)]
+Attempts = Annotated[StrictInt, Field(ge=bounds.ATTEMPTS[0], le=bounds.ATTEMPTS[1]), BeforeValidator(whole)]
+Key = Annotated[str, _text(bounds.KEY_LENGTH), AfterValidator(storable)]
+Origin = Annotated[str, _text(bounds.ORIGIN_LENGTH), AfterValidator(storable)]
+Tag = Annotated[str, _text(bounds.TAG_LENGTH), AfterValidator(storable)]
+CancelReason = Annotated[str, _text(bounds.REASON_LENGTH, least=0), AfterValidator(storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_instant_text), AfterValidator(_in_utc)]
 Delay = Annotated[float, BeforeValidator(_duration), _seconds(minimum=0, maximum=bounds.LONGEST_DELAY)]
 Timeout = Annotated[float, BeforeValidator(_duration), _seconds(exclusiveMinimum=0, maximum=bounds.LONGEST_TIMEOUT)]
+
+TypeName = Annotated[
+    str, Field(pattern=bounds.TYPE_PATTERN, description=gettext_noop("The job type, as the catalogue names it."))
+]
+OwnQueue = Annotated[
+    str | None, Field(pattern=bounds.QUEUE_PATTERN, description=gettext_noop("The queue; left out, the type's own."))
+]
+OwnPriority = Annotated[
+    Priority | None, Field(description=gettext_noop("Larger starts first; left out, the type's own."))
+]
 
 
 class Body(BaseModel):
@@ -108,24 +129,12 @@ class JobIn(Body):
         },
     )
 
-    type: Annotated[
-        str, Field(pattern=bounds.TYPE_PATTERN, description=gettext_noop("The job type, as the catalogue names it."))
-    ]
+    type: TypeName
     payload: Annotated[
         dict[str, Any], Field(description=gettext_noop("What the handler gets; each type has its own fields."))
     ] = {}
-    queue: Annotated[
-        str | None,
-        Field(pattern=bounds.QUEUE_PATTERN, description=gettext_noop("The queue; left out, the type's own.")),
-    ] = None
-    priority: Annotated[
-        StrictInt | None,
-        Field(
-            ge=bounds.PRIORITIES[0],
-            le=bounds.PRIORITIES[1],
-            description=gettext_noop("Larger starts first; left out, the type's own."),
-        ),
-    ] = None
+    queue: OwnQueue = None
+    priority: OwnPriority = None
     run_at: Annotated[
         Instant | None, Field(description=gettext_noop("The instant from which it may start, ISO 8601 with an offset."))
     ] = None
@@ -138,13 +147,17 @@ class JobIn(Body):
             description=gettext_noop("At most one active job has this key; a second one is answered with the first."),
         ),
     ] = None
+    concurrency_key: Annotated[
+        Key | None,
+        Field(description=gettext_noop("Jobs with one key never run together; the others wait for their turn.")),
+    ] = None
+    concurrency_limit: Annotated[
+        AtOnce | None,
+        Field(description=gettext_noop("How many jobs with the concurrency key may run at once; left out, one.")),
+    ] = None
     max_attempts: Annotated[
-        StrictInt | None,
-        Field(
-            ge=bounds.ATTEMPTS[0],
-            le=bounds.ATTEMPTS[1],
-            description=gettext_noop("Attempts in all; left out, the type's own."),
-        ),
+        Attempts | None,
+        Field(description=gettext_noop("Attempts in all; left out, the type's own.")),
     ] = None
     timeout: Annotated[
         Timeout | None, Field(description=gettext_noop("How long one attempt may take, in seconds or as text."))
@@ -156,6 +169,24 @@ class JobIn(Body):
     origin: Annotated[
         Origin | None,
         Field(description=gettext_noop("Who asked for it, for people to read.")),
+    ] = None
+    after: Annotated[
+        list[UUID],
+        Field(
+            max_length=bounds.PARENTS,
+            description=gettext_noop(
+                "Ids of jobs of the same owner that exist already: it starts when all of them have succeeded."
+            ),
+        ),
+    ] = []
+    on_parent_failure: Annotated[
+        Literal["cancel", "run"] | None,
+        Field(
+            description=gettext_noop(
+                "What it does when one of them does not succeed: cancel (left out), with the jobs that wait for it in "
+                "turn, or run once all have ended."
+            )
+        ),
     ] = None
 
 

@@ -1,13 +1,14 @@
 """What the API answers. Instants are ISO 8601 in UTC; durations are seconds."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.utils.translation import gettext_noop
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.access import Mode
+from jobs.api.schemas_waiting import ReasonOut
 from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 
 
@@ -159,6 +160,10 @@ class JobDetailOut(JobOut):
             description=gettext_noop("Seconds until it ends Failed because no live worker of its queue has its type.")
         ),
     ]
+    waiting: Annotated[
+        list[ReasonOut],
+        Field(description=gettext_noop("Why it does not run yet, the strongest reason first; empty once it runs.")),
+    ]
     attempts: list[AttemptOut]
     timeline: list[ChangeOut]
 
@@ -215,47 +220,6 @@ class WorkersOut(BaseModel):
     """The workers, live ones first."""
 
     items: list[WorkerOut]
-
-
-class CircuitOut(BaseModel):
-    """A breaker that is not closed: the type's jobs wait parked until one that is tried succeeds."""
-
-    state: Literal["open", "half_open"]
-    opened_at: datetime
-    open_for: float
-    retry_in: Annotated[float | None, Field(description=gettext_noop("Null while a job is tried; 0: the next one is."))]
-    executions: int
-    failures: Annotated[int, Field(description=gettext_noop("Of those executions, within span: why it opened."))]
-    span: float
-    probe: Annotated[UUID | None, Field(description=gettext_noop("The job that is tried."))]
-    parked: int
-    at_least: Annotated[bool, Field(description=gettext_noop("More are parked than were counted."))]
-
-
-class TypeOut(BaseModel):
-    """A job type and what holds for its jobs; registered is false for one that was only seen."""
-
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
-
-    name: str
-    registered: bool
-    description: str
-    module: str | None
-    isolation: str | None
-    queue: str | None
-    priority: int | None
-    timeout: float | None
-    max_attempts: int | None
-    circuit: Annotated[CircuitOut | None, Field(description=gettext_noop("Its breaker; null while it is closed."))]
-    payload_schema: dict[str, Any] | None
-    first_seen_at: datetime | None
-    last_served_at: datetime | None
-
-
-class TypesOut(BaseModel):
-    """The job types, by name."""
-
-    items: list[TypeOut]
 
 
 class InfoOut(BaseModel):

@@ -6,6 +6,7 @@ from jobs.queries.bounded import Count
 from jobs.queries.catalogue import TypeRow, job_types
 from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
 from jobs.queries.circuits import CircuitRow, circuit, circuits
+from jobs.queries.counters import counter
 from jobs.queries.counts import count, guess, newer, tabs, total
 from jobs.queries.cursor import NEWEST, OLDEST, Cursor
 from jobs.queries.depths import Depth, depths
@@ -33,6 +34,7 @@ from jobs.queries.listing import Page, page
 from jobs.queries.onejob import Detail, LogPage, detail, logs
 from jobs.queries.outbox import Outbox, outbox
 from jobs.queries.pauses import PauseRow, pauses
+from jobs.queries.queues import QueueRow, queues
 from jobs.queries.rhythm import Minute, rhythm
 from jobs.queries.seats import QueueUse, Running, Seat
 from jobs.queries.unserved import Unserved, unserved
@@ -72,6 +74,7 @@ __all__ = [
     "Page",
     "Past",
     "PauseRow",
+    "QueueRow",
     "QueueUse",
     "Running",
     "Seat",
@@ -90,6 +93,7 @@ __all__ = [
     "circuit",
     "circuits",
     "count",
+    "counter",
     "depths",
     "detail",
     "durations",
@@ -110,6 +114,7 @@ __all__ = [
     "past",
     "pauses",
     "payloads",
+    "queues",
     "rhythm",
     "rows",
     "stats",

@@ -52,7 +52,7 @@ RANKS = {"Offline": 0, "Silent": 0, "Draining": 1, "Online": 2}
 class BoardWorker:
     """A worker process: Online, Draining, Silent (no sign of life), or Offline and still the owner of jobs.
 
-    `queues`: slots by queue as it was started; `running`: its jobs, the longest first; ages in seconds.
+    `queues`: slots by queue as they are now; `running`: its jobs, the longest first; ages in seconds.
     `paused`: those of its queues that are paused.
     """
 

@@ -16,7 +16,7 @@ from jobs.models import KnownType
 from jobs.queries.cursor import first_id_of
 from jobs.queries.payloadtext import payload_says
 from jobs.registry import catalogue
-from jobs.states import State
+from jobs.states import PARKED, State, Waiting
 
 # An id carries the enqueuing machine's clock, `created_at` the database's: how far the two may stand apart while the
 # primary key still narrows a search by instants.
@@ -34,7 +34,8 @@ class JobFilter:
     `state` is the column; `shown` is what the screens call it: "Enqueued" includes the parked jobs, "Scheduled" has an
     instant. `search` is an id, or exactly a type, a queue or a unique key; `keys` is besides those the beginning of an
     id or of a type, a tag, an idempotency or a concurrency key; `text` stands in the payload. `worker` is the name of
-    the one that runs them now; `attempts` and `priority` are at least so much.
+    the one that runs them now; `attempts` and `priority` are at least so much. `waiting` is what they wait for (a
+    value of Waiting), `key` their concurrency key.
     """
 
     state: str | None = None
@@ -54,6 +55,8 @@ class JobFilter:
     origin: str | None = None
     recurring: UUID | None = None
     finished_from: datetime | None = None
+    waiting: str | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,23 @@ def key_branches(keys: str) -> list[Q]:
     return found + [Q(type=name) for name in types_like(keys) if name != keys]
 
 
+def _waits(wanted: JobFilter) -> Q:
+    """Waits for just that; under a tab that has none of those, nothing."""
+    parked = wanted.waiting in PARKED
+    tab = State.ENQUEUED if parked else State.SCHEDULED
+    if wanted.shown not in {None, tab} or wanted.state not in {None, State.SCHEDULED}:
+        return Q(state="")
+    condition = Q(state=State.SCHEDULED.value, waiting_for=wanted.waiting)
+    gates: dict[str | None, str | None] = {
+        Waiting.CONCURRENCY_KEY: wanted.key, Waiting.TYPE_LIMIT: wanted.type, Waiting.RATE: wanted.type,
+    }  # fmt: skip
+    gate = gates.get(wanted.waiting)
+    return condition if gate is None else condition & Q(gate=gate)
+
+
 def _states(wanted: JobFilter) -> list[Q]:
+    if wanted.waiting is not None:
+        return [_waits(wanted)]
     if wanted.state is not None:
         return [Q(state=wanted.state)]
     if wanted.shown == State.ENQUEUED:
@@ -158,7 +177,7 @@ def _rare(wanted: JobFilter) -> Q:
     for column in ("error_type", "origin"):
         if getattr(wanted, column) is not None:
             rest &= Q(**{column: getattr(wanted, column)})
-    if wanted.recurring is not None:
+    if wanted.recurring is not None and (wanted.search is not None or wanted.keys is not None):
         rest &= Q(recurring_job_id=wanted.recurring)
     if wanted.text is not None:
         rest &= payload_says(wanted.text)
@@ -175,6 +194,8 @@ def branches(wanted: JobFilter, *, narrow: bool = True) -> list[Branch]:
     columns = [Q(**{column: value}) for column in ("type", "queue") if (value := getattr(wanted, column)) is not None]
     if wanted.tag is not None:
         columns.insert(0, tagged(wanted.tag))
+    if wanted.key is not None:
+        columns.insert(0, Q(concurrency_key=wanted.key))
     if wanted.worker is not None:
         columns.insert(0, Q(state=State.PROCESSING.value, worker_label__name=wanted.worker))
     searched = [Q()]
@@ -182,6 +203,8 @@ def branches(wanted: JobFilter, *, narrow: bool = True) -> list[Branch]:
         searched = exact_branches(wanted.search)
     elif wanted.keys is not None:
         searched = key_branches(wanted.keys)
+    elif wanted.recurring is not None:
+        searched = [Q(recurring_job_id=wanted.recurring)]
     return [_branch(search, state, columns, rest, slow) for state in _states(wanted) for search in searched]
 
 

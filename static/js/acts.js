@@ -22,6 +22,7 @@
     $("[data-typed]", dialog).hidden = !question.typed;
     $("[data-typed-label]", dialog).textContent = question.typed ? Turno.say(words.type_to_confirm, { text: String(question.typed) }) : "";
     typed.value = reason.value = "";
+    typed.inputMode = /^[0-9]+$/.test(question.typed || "0") ? "numeric" : "text";
     $("[data-reason]", dialog).hidden = !question.reason;
     verb.textContent = question.verb;
     verb.disabled = Boolean(question.typed);
@@ -53,7 +54,7 @@
     }).then(function (answer) {
       if (answer.type === "opaqueredirect") throw { title: words.failed, detail: words.not_signed_in };
       return answer.json().catch(function () { return {}; }).then(function (said) {
-        if (!answer.ok) throw { title: said.title || words.failed, detail: said.detail || "", status: answer.status };
+        if (!answer.ok) throw { title: said.title || words.failed, detail: said.detail || "", status: answer.status, errors: said.errors };
         return said;
       });
     }, function () { throw { title: words.failed, detail: words.no_answer }; });

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   var Turno = window.Turno, $ = Turno.$, $$ = Turno.$$, root = document.documentElement;
-  var GO = { p: "painel", t: "tarefas", w: "workers", e: "erros" };
+  var GO = { p: "painel", t: "tarefas", r: "recorrentes", w: "workers", f: "filas", e: "erros" };
   var pressed = 0; /* when `g` was */
 
   function address(screen) {
@@ -10,7 +10,7 @@
     return link ? link.href : null;
   }
 
-  function rows() { return $$("[data-rows] > tr, [data-rows] > [data-row-item]"); }
+  function rows() { return $$("[data-rows] > tr:not(.more), [data-rows] > [data-row-item]"); }
   function here() { /* the row that has the focus, else where the keys were last: a live update leaves that mark alone */
     return rows().find(function (row) { return row.contains(document.activeElement); }) || $("[data-rows] > [data-here]");
   }

@@ -54,7 +54,7 @@ def test_a_delay_is_seconds_or_text(api, delay):
         ("delay", -1), ("delay", "soon"), ("delay", 1e300), ("delay", True), ("unique_key", ""),
         ("unique_key", "x" * 201), ("unique_key", "a\0b"), ("max_attempts", 0), ("max_attempts", 101), ("timeout", 0),
         ("timeout", "0s"), ("tags", ["a\0b"]), ("tags", "a"), ("tags", ["x"] * 21), ("tags", [""]), ("origin", "\n"),
-        ("concurrency_key", "k"), ("after", []), ("idempotency_key", "k"),
+        ("concurrency_key", ""), ("before", []), ("idempotency_key", "k"),
     ],
 )  # fmt: skip
 def test_a_wrong_field_is_named_and_nothing_is_stored(api, field, value):

@@ -162,7 +162,8 @@ def test_run_now_moves_only_an_instant(api, state):
 
 def test_run_now_is_refused_to_a_parked_job(api):
     made = rows.make_job("Scheduled", waiting_for="circuit", gate="test.any")
-    assert api.ask("POST", f"/api/jobs/{made.id}/run-now").problem(409)["reason"] == "gate"
+    problem = api.ask("POST", f"/api/jobs/{made.id}/run-now").problem(409)
+    assert (problem["reason"], problem["waiting_for"], problem["gate"]) == ("gate", "circuit", "test.any")
 
 
 @pytest.mark.parametrize("state", sorted(State))

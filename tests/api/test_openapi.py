@@ -34,6 +34,15 @@ def test_every_route_of_the_core_is_in_it(document):
         ("POST", "/api/jobs/bulk/delete"), ("GET", "/api/bulk/{id}"), ("POST", "/api/bulk/{id}/stop"),
         ("GET", "/api/dead-letters"), ("POST", "/api/dead-letters/{id}/requeue"), ("DELETE", "/api/dead-letters/{id}"),
         ("POST", "/api/dead-letters/bulk/requeue"), ("POST", "/api/dead-letters/bulk/discard"),
+        ("GET", "/api/pauses"), ("POST", "/api/pauses"), ("DELETE", "/api/pauses"),
+        ("POST", "/api/queues/{name}/pause"), ("POST", "/api/queues/{name}/resume"), ("PUT", "/api/queues/{name}"),
+        ("POST", "/api/job-types/{name}/pause"), ("POST", "/api/job-types/{name}/resume"),
+        ("PUT", "/api/job-types/{name}"), ("DELETE", "/api/job-types/{name}/limits"),
+        ("POST", "/api/jobs/{id}/priority"),
+        ("GET", "/api/recurring-jobs"), ("PUT", "/api/recurring-jobs"), ("GET", "/api/recurring-jobs/preview"),
+        ("GET", "/api/recurring-jobs/{id}"), ("DELETE", "/api/recurring-jobs/{id}"),
+        ("POST", "/api/recurring-jobs/{id}/trigger"), ("POST", "/api/recurring-jobs/{id}/enable"),
+        ("POST", "/api/recurring-jobs/{id}/disable"),
     }  # fmt: skip
 
 

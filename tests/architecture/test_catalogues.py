@@ -17,6 +17,7 @@ LANGUAGES = ("pt_BR", "en")
 # %(name)s and %d; {name}, {name:.1f} and {{ name }}; tags.
 PLACEHOLDER = re.compile(r"%(?:\([a-z_]+\))?[a-z]|\{\{.*?\}\}|\{[a-z_]+(?::[^}]*)?\}|</?[a-z]+>")
 SAME_IN_BOTH = {
+    "Cron",
     "API", "Id", "Logs", "Online", "Total", "Worker", "Workers",
     "%(n)s worker online", "%(n)s workers online", "Page %(number)d: %(error)s",
     "%(n)s worker", "%(n)s workers", "%(online)s online", "Auto", "Bytes", "Host", "Log", "Login", "Payload",

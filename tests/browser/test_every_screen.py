@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from jobs.models import Job, Worker
 from tests.architecture.tree import PROJECT
+from tests.dashboard import recurring
 from tests.kit.browser import PHONE, axe, no_sideways_scroll
 from workers.demo.fill import fill
 
@@ -20,7 +21,12 @@ SCREENS = {
     "tarefa agendada": "/painel/tarefas/{scheduled}",
     "workers": "/painel/workers",
     "worker": "/painel/workers/{worker}",
+    "filas": "/painel/filas",
+    "fila": "/painel/filas/reports",
     "erros": "/painel/erros",
+    "recorrentes": "/painel/recorrentes?aberta={schedule}",
+    "recorrente": "/painel/recorrentes/{schedule}",
+    "recorrente nova": "/painel/recorrentes/nova",
 }
 every_screen = pytest.mark.parametrize("screen", SCREENS)
 KEY = "chave-dos-testes-0123456789"
@@ -48,6 +54,7 @@ def address():
         "failed": jobs.filter(state="Failed", error_type="TimeoutError")[0].id,
         "scheduled": jobs.filter(state="Scheduled", waiting_for="retry")[0].id,
         "worker": Worker.objects.get(name="worker-01").id,
+        "schedule": recurring.make("fechamento-diario"),
     }
     return lambda screen: SCREENS[screen].format(**ids)
 
@@ -133,7 +140,9 @@ def test_the_skip_link_is_first_and_leads_to_the_main_part(page, address):
 
 def test_two_keys_lead_to_each_screen(page, address):
     page.goto(address("painel"))
-    for key, path in (("t", "/painel/tarefas"), ("w", "/painel/workers"), ("e", "/painel/erros"), ("p", "/painel/")):
+    keys = {"t": "tarefas", "r": "recorrentes", "w": "workers", "f": "filas", "e": "erros", "p": ""}
+    for key, screen in keys.items():
+        path = f"/painel/{screen}"
         page.keyboard.press("g")
         page.keyboard.press(key)
         expect(page).to_have_url(re.compile(re.escape(path) + "$"))

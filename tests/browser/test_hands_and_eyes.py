@@ -7,11 +7,15 @@ from playwright.sync_api import expect
 
 from jobs import operations
 from jobs.models import DeadLetter, Job, Worker
+from tests.dashboard import recurring
 from tests.kit.browser import PHONE, SETTLED
 from tests.kit.processes import eventually
 from workers.demo.fill import fill
 
-SCREENS = ("/painel/", "/painel/tarefas", "/painel/workers", "/painel/erros", "{job}", "{worker}")
+SCREENS = (
+    "/painel/", "/painel/tarefas", "/painel/workers", "/painel/erros", "{job}", "{worker}", "/painel/recorrentes",
+    "{schedule}",
+)  # fmt: skip
 every_screen = pytest.mark.parametrize("screen", SCREENS)
 FINGER = 43.5  # CSS pixels
 # What is pressed alone; a link within a text or a row has the row, or the space around it.
@@ -44,6 +48,7 @@ def demo():
     ids = {
         "job": f"/painel/tarefas/{job.id}",
         "worker": f"/painel/workers/{Worker.objects.get(name='worker-01').id}",
+        "schedule": f"/painel/recorrentes/{recurring.make('fechamento-diario')}",
     }
     return lambda screen: screen.format(**ids)
 

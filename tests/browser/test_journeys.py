@@ -6,6 +6,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from jobs.models import Job
+from tests.dashboard import recurring
+from tests.transitions import rows
 from tests.transitions.rows import make_job
 from workers.demo.fill import fill
 
@@ -52,6 +54,23 @@ def test_workers_die_again_and_again_which_job_does_it(hand):
     expect(page).to_have_url(re.compile(f"/painel/tarefas/{lost.id}$"))
     expect(page.get_by_text("boletos.gerar").first).to_be_visible()
     assert (hand.clicks <= 2, hand.texts) == (True, 0)
+
+
+def test_the_nightly_cron_did_not_run_why_when_next_and_run_it_now(hand):
+    page = hand.page
+    made = recurring.make("fechamento-diario", "0 0 3 * * *")
+    recurring.run(made, "Failed")
+    rows.execute("UPDATE turno.recurring_jobs SET last_skipped_at = now(), last_skipped_why = 'misfire', skipped = 1")
+    hand.click(page.locator(".rail a[href='/painel/recorrentes']"))
+    row = page.locator(f"#r-{made}")
+    expect(row.locator(".c-last .mark--failure")).to_be_visible()
+    expect(row.locator(".skipped")).to_be_visible()
+    expect(row.locator(".c-next .sub")).to_contain_text("00:00")
+    hand.click(row.locator(f"#t-{made}"))
+    expect(page.locator(".toast a")).to_be_visible()
+    job = Job.objects.get(recurring_job_id=made, state="Enqueued")
+    expect(page.locator(".toast a")).to_have_attribute("href", f"/painel/tarefas/{job.id}")
+    assert (hand.clicks, hand.texts) == (2, 0)
 
 
 def test_a_job_runs_for_long_what_does_it_do_and_stop_it(hand):

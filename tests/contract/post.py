@@ -123,6 +123,10 @@ class Post:
         self._loop.call_soon_threadsafe(self._slots.changed.set)
         self._call(self.transport.pause())
 
+    def looks_again(self) -> None:
+        """As a worker does that hears of a queue that was paused or resumed."""
+        self._loop.call_soon_threadsafe(self.transport.look)
+
     def problems(self) -> str:
         """What it would tell people, as one text."""
         return " ".join(problem["error"] for problem in self.transport.problems())

@@ -1,7 +1,10 @@
 """Jobs come to free slots: each once, as many as there are slots, and nothing is held that nobody has claimed."""
 
+from dataclasses import replace
+
 import pytest
 
+from jobs import transitions
 from tests.kit.processes import eventually
 from tests.transitions import COMMITTED, rows
 from tests.transitions.rows import execute, make_job
@@ -144,6 +147,35 @@ def test_a_pause_stops_a_queue_at_once_and_returns_what_is_not_claimed(transport
     assert states(jobs[1:]) == {"Enqueued"}
     execute("DELETE FROM turno.pauses")
     eventually(lambda: len(post.held) == 1, "it goes on")
+
+
+def test_of_a_paused_type_nothing_comes_and_the_rest_of_its_queue_does(transport, posts):
+    transitions.pause("type", "other.type")
+    post = posts(transport, {"default": 4}, types=("test.echo", "other.type"))
+    held, free = [make_job(type="other.type") for _ in range(3)], make_job()
+    transport.announce(*held, free)
+    assert post.has(1) == [free.id]
+    if isinstance(post.transport, Broker):  # their messages are gone: they are parked, and will be announced anew
+        eventually(lambda: states(held) == {"Scheduled"}, "they are parked")
+        assert {rows.job(job.id)["gate"] for job in held} == {"type:other.type"}
+    transitions.resume("type", "other.type")
+    assert states(held) == {"Enqueued"}
+    transport.announce(*(replace(job, token=rows.job(job.id)["dispatch_id"]) for job in held))
+    assert {*post.has(4)} == {free.id, *(job.id for job in held)}
+
+
+def test_a_post_that_is_told_looks_at_once_what_is_paused(broker, posts, monkeypatch):
+    """Else it would hold messages of a paused queue, or leave those of a resumed one, until its next look."""
+    monkeypatch.setattr("tests.contract.post.POLL", 600.0)
+    transitions.pause("queue", "default")
+    post = posts(broker)
+    [job] = made(1)
+    broker.announce(job)
+    eventually(lambda: post.claims.paused(["default"]).result(20) == {"default"}, "it is paused")
+    transitions.resume("queue", "default")
+    assert post.held == []
+    eventually(lambda: post.looks_again() or post.held, "it comes")
+    assert post.has(1) == [job.id]
 
 
 def test_a_post_that_is_told_to_stop_takes_nothing_more_and_another_gets_it(transport, posts):

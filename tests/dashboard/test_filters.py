@@ -9,15 +9,19 @@ from django.core.cache import cache
 from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import escape
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard import filters
-from dashboard.filters import NAMES, STATES, WINDOWS, job_filter, parse
+from dashboard.filters import NAMES, STATES, WAITS, WINDOWS, job_filter, parse
+from dashboard.listpage import WAIT_WORDS
 from jobs import health
 from jobs.errors import Invalid
 from jobs.queries import OLDEST, JobFilter
+from jobs.states import PARKED, Waiting
 from tests.api.client import KEY
+from tests.transitions import rows
 
 AS_OF = datetime(2026, 10, 14, 17, 30, tzinfo=UTC)
 ANYTHING = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -39,6 +43,8 @@ SENSIBLE = {
     "tentativas": st.integers(0, 100).map(str),
     "prioridade": st.integers(-10, 10).map(str),
     "recorrente": st.uuids().map(str),
+    "espera": st.sampled_from(list(WAITS)),
+    "chave": st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20),
     "ordem": st.just("antigas"),
 }
 PARAMETERS = st.dictionaries(st.sampled_from([*NAMES, "ir", "desde", "vistas", "ids", "x"]), ANYTHING | HOSTILE)
@@ -87,7 +93,8 @@ def test_no_query_string_whatever_breaks_the_page_or_its_parts(browser, paramete
 def test_every_field_of_the_filter_but_those_of_the_api_can_be_asked_for():
     asked = parse(
         "estado=falha&tipo=a&fila=b&etiqueta=c&busca=d&de=2026-10-01T00:00&ate=2026-10-02T00:00&terminou=1h&worker=w"
-        "&tentativas=2&prioridade=3&erro=E&origem=o&recorrente=00000000-0000-0000-0000-000000000001&ordem=antigas",
+        "&tentativas=2&prioridade=3&erro=E&origem=o&recorrente=00000000-0000-0000-0000-000000000001&ordem=antigas"
+        "&espera=chave&chave=k",
         AS_OF,
     )
     assert asked.errors == {}
@@ -113,7 +120,7 @@ def test_a_search_looks_among_keys_or_in_payloads():
 @pytest.mark.parametrize(
     "query",
     ["estado=Failed", "tipo=A B", "periodo=2h", "de=ontem", "tentativas=-1", "tentativas=101", "prioridade=11",
-     "prioridade=1.5", "recorrente=1", "de=2026-10-02T00:00&ate=2026-10-01T00:00",
+     "prioridade=1.5", "recorrente=1", "espera=concurrency_key", "de=2026-10-02T00:00&ate=2026-10-01T00:00",
      "busca=" + "x" * 201],
 )  # fmt: skip
 def test_what_makes_no_sense_is_said_beside_its_field_and_no_act_is_taken_on_it(query, browser):
@@ -141,3 +148,33 @@ def test_links_change_one_thing_and_leave_the_page_behind():
     assert asked.query(estado="fila", ordem="antigas") == "estado=fila&tipo=a&ordem=antigas"
     assert parse("ordem=antigas&tipo=a", AS_OF).key == "tipo=a"
     assert filters.first_after(AS_OF, OLDEST) == AS_OF
+
+
+@pytest.mark.parametrize("waiting", Waiting)
+def test_whatever_a_job_waits_for_can_be_asked_for_and_has_words(waiting, browser):
+    name = next(name for name, value in WAITS.items() if value is waiting)
+    parked = waiting in PARKED
+    made = rows.make_job("Scheduled", waiting_for=str(waiting), gate="k" if parked else None)
+    rows.make_job("Scheduled", waiting_for="due" if waiting is not Waiting.DUE else "retry")
+    rows.make_job()
+    html = browser.get(f"/painel/tarefas?espera={name}").content.decode()
+    assert f"j-{made.id}" in html
+    assert html.count('id="j-') == 1
+    assert escape(str(WAIT_WORDS[name])) in html
+    tab = "fila" if parked else "agendada"
+    assert browser.get(f"/painel/tarefas?estado={tab}&espera={name}").content.decode().count('id="j-') == 1
+    other = browser.get(f"/painel/tarefas?estado=falha&espera={name}")
+    assert 'id="j-' not in other.content.decode()
+
+
+def test_who_waits_for_a_key_is_told_from_who_has_it(browser):
+    columns = {"concurrency_key": "crm", "concurrency_limit": 1}
+    waits = rows.make_job("Scheduled", waiting_for="concurrency_key", gate="crm", **columns)
+    runs = rows.make_job("Processing", **columns)
+    rows.make_job("Scheduled", waiting_for="concurrency_key", gate="erp", concurrency_key="erp", concurrency_limit=1)
+    html = browser.get("/painel/tarefas?chave=crm").content.decode()
+    assert {f"j-{made.id}" in html for made in (waits, runs)} == {True}
+    assert html.count('id="j-') == 2
+    html = browser.get("/painel/tarefas?estado=fila&espera=chave&chave=crm").content.decode()
+    assert html.count('id="j-') == 1
+    assert f"j-{waits.id}" in html

@@ -11,7 +11,8 @@ from django.utils import timezone, translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard import acts, fragments, wording, zone
+from dashboard import acts, fragments, zone
+from jobs import wording
 from jobs.enqueue import enqueue
 from tests.api.client import KEY
 

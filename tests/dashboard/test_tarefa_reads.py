@@ -31,6 +31,7 @@ def test_no_statement_reads_the_jobs_from_end_to_end():
         (WHOLE, {"id": uuid4(), "lease": 60.0}),
         (waiting.AHEAD, place),
         (waiting.ROOM, {"queue": "queue-3", "silent": 15.0}),
+        (waiting.SINCE, {"id": uuid4()}),
         (waiting.MESSAGE, {"id": uuid4()}),
     ):
         plan = plan_of(sql, params)

@@ -7,11 +7,13 @@ import pytest
 from django.utils import timezone, translation
 
 from dashboard import bulkwords, timeline
-from dashboard.reasons import why
+from jobs import wording
 from jobs.queries.circuits import CircuitRow
+from jobs.queries.gates import Gate, Other, RateUse
 from jobs.queries.pauses import PauseRow
 from jobs.queries.unserved import Grace
 from jobs.queries.waiting import COUNTED, Hindrances, Message
+from jobs.reasons import WAITS, why
 from jobs.states import PARKED, TIMED, Outcome, Reason, State, Waiting
 
 
@@ -25,7 +27,7 @@ NOW = timezone.now()
 JOB = {
     "recurring_name": None, "rerun_of": None, "origin": None, "run_at": NOW + timedelta(seconds=107),
     "state": "Enqueued", "waiting_for": None, "gate": None, "queue": "reports", "type": "report.generate",
-    "due_in": 107.0, "id": uuid4(),
+    "due_in": 107.0, "id": uuid4(), "concurrency_key": None,
 }  # fmt: skip
 
 
@@ -63,13 +65,13 @@ def test_every_outcome_has_words_and_a_mark(outcome):
 
 
 def test_whatever_a_job_waits_for_has_words():
-    assert set(timeline.WAITS) == set(Waiting)
+    assert set(WAITS) == set(Waiting)
 
 
 @pytest.mark.parametrize("language", ["pt-br", "en"])
 def test_the_words_can_be_said_in_each_language(language):
     with translation.override(language):
-        for table in (timeline.REASONS, timeline.OUTCOMES, timeline.WAITS):
+        for table in (timeline.REASONS, timeline.OUTCOMES, WAITS):
             assert all(str(words) for words in table.values())
 
 
@@ -111,7 +113,7 @@ def test_a_scheduled_job_says_what_it_waits_for(waiting):
     job = JOB | {"state": State.SCHEDULED, "waiting_for": str(waiting), "gate": "x" if waiting in PARKED else None}
     said = why(job, hindered(ahead=None) if waiting in PARKED else None)
     if waiting is not Waiting.CIRCUIT:  # its words are its own
-        assert said[0].text == str(timeline.WAITS[waiting])
+        assert said[0].text == str(WAITS[waiting])
     assert (said[0].left == 107.0) is (waiting in TIMED)
 
 
@@ -219,5 +221,64 @@ def test_a_question_about_one_job_speaks_of_one():
 
 
 def test_who_acted_is_never_the_engines_own_word():
-    for word in timeline.ACTORS:
-        assert timeline.actor_name(word) != word
+    for word in wording.ACTORS:
+        assert wording.actor_name(word) != word
+
+
+def limited(waiting, gate, **facts):
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": str(waiting), "gate": "crm"}
+    return why(job, hindered(ahead=None, gate=gate, since_for=90.0, **facts))[0]
+
+
+HOLDER = Other(uuid4(), "boletos.gerar", "Processing", 48.0, "worker-01")
+
+
+def test_a_job_behind_a_full_key_says_how_full_who_has_it_and_what_would_help():
+    said = limited(Waiting.CONCURRENCY_KEY, Gate([HOLDER], taken=12, limit=12, before=2))
+    assert said.note == "crm: 12 of 12 in use. 2 others go on before it."
+    assert (said.since, list(said.others), said.more) == (90.0, [HOLDER], 11)
+    assert said.help.startswith("It goes on by itself when one of these jobs ends")
+    free = limited(Waiting.CONCURRENCY_KEY, Gate([HOLDER], taken=1, limit=2, before=1001))
+    assert free.note == "There is room now: it goes on in a moment. More than 1,000 others go on before it."
+    assert free.help == ""
+
+
+def test_a_job_behind_its_types_limit_or_rate_says_so():
+    said = limited(Waiting.TYPE_LIMIT, Gate([HOLDER], taken=1, limit=1, before=1))
+    assert said.note == "Type crm: 1 of 1 in use. 1 other goes on before it."
+    assert "higher limit of the type" in said.help
+    said = limited(Waiting.TYPE_LIMIT, Gate([HOLDER], taken=1, limit=None))  # the limit was taken away
+    assert "room now" in said.note
+    spent = limited(Waiting.RATE, Gate(before=4, rate=RateUse("crm", 100, 60.0, 100, 12.5)))
+    assert spent.text.endswith("The next one may start in")
+    assert (spent.note, spent.left, spent.since) == ("100 may start within 1 min, and as many have.", 12.5, None)
+    assert "room now" in limited(Waiting.RATE, Gate(rate=RateUse("crm", 100, 60.0, 7, None))).note
+    assert "room now" in limited(Waiting.RATE, Gate()).note  # the rate was taken away
+
+
+def test_a_job_behind_its_parents_says_how_many_have_not_ended():
+    said = limited(Waiting.PARENTS, Gate([HOLDER], taken=3))
+    assert (said.note, said.more) == ("3 of them have not ended.", 2)
+    assert limited(Waiting.PARENTS, Gate([HOLDER], taken=1)).note == "1 of them has not ended."
+    assert limited(Waiting.PARENTS, Gate()).note == "They have ended: it goes to its queue in a moment."
+
+
+def test_a_job_parked_for_a_pause_says_what_is_paused_or_that_it_goes_on():
+    pause = PauseRow("type", "report.generate", "", None, NOW, 5.0, None, None)
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": "pause", "gate": "type:report.generate"}
+    first, second = why(job, hindered(ahead=None, pauses=[pause], since_for=4.0))
+    assert (first.text, first.note, first.since) == ("What it belongs to is paused.", "", 4.0)
+    assert second.help == "Somebody has to resume it."
+    [alone] = why(job, hindered(ahead=None))
+    assert alone.note == "It has been resumed: the job goes back to its queue in a moment."
+
+
+def test_what_a_later_version_waits_for_is_shown_as_it_is():
+    job = JOB | {"state": State.SCHEDULED, "waiting_for": "the_moon", "gate": None}
+    assert why(job, hindered(ahead=None))[0].text == "the_moon"
+
+
+def test_a_queued_job_whose_key_is_full_says_so_before_it_is_parked():
+    said = why(JOB | {"concurrency_key": "crm"}, hindered(gate=Gate([HOLDER], taken=1, limit=1)))
+    assert (said[0].text, said[0].note) == ("All places of its concurrency key are taken.", "crm: 1 of 1 in use.")
+    assert [reason.kind for reason in said] == ["concurrency_key", "place"]

@@ -14,6 +14,8 @@ CHAPTERS = [
     (MANUAL / "en" / "transports.md", MANUAL / "pt-BR" / "transportes.md"),
     (MANUAL / "en" / "handlers.md", MANUAL / "pt-BR" / "handlers.md"),
     (MANUAL / "en" / "resilience.md", MANUAL / "pt-BR" / "resiliencia.md"),
+    (MANUAL / "en" / "scheduling.md", MANUAL / "pt-BR" / "agendamento.md"),
+    (MANUAL / "en" / "flow-control.md", MANUAL / "pt-BR" / "controle-de-fluxo.md"),
     (MANUAL / "en" / "installation.md", MANUAL / "pt-BR" / "instalacao.md"),
     (MANUAL / "en" / "dashboard.md", MANUAL / "pt-BR" / "painel.md"),
     (MANUAL / "en" / "scaling.md", MANUAL / "pt-BR" / "escalar.md"),
@@ -46,12 +48,12 @@ def test_both_languages_have_the_same_parts_tables_and_blocks(pages):
 def _undocumented(code):
     tree = ast.parse(code)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
             node.body = node.body[1:]
     return tree
 
 
-@pytest.mark.parametrize("pages", CHAPTERS[:4], ids=lambda pages: pages[0].stem)  # the others have no table of settings
+@pytest.mark.parametrize("pages", CHAPTERS[:5], ids=lambda pages: pages[0].stem)  # the others have no table of settings
 def test_every_setting_exists_and_has_the_default_that_is_said(pages):
     said = [settings_table(page) for page in pages]
     assert said[0] == said[1]
@@ -64,7 +66,12 @@ def test_every_setting_exists_and_has_the_default_that_is_said(pages):
 
 
 @pytest.mark.parametrize(
-    ("chapter", "sections"), [("transports.md", ("messaging", "redis")), ("resilience.md", ("resilience",))]
+    ("chapter", "sections"),
+    [
+        ("transports.md", ("messaging", "redis")),
+        ("resilience.md", ("resilience",)),
+        ("scheduling.md", ("scheduler",)),
+    ],
 )
 def test_every_setting_of_these_sections_is_explained(chapter, sections):
     said = settings_table(MANUAL / "en" / chapter)

@@ -1,4 +1,4 @@
-"""The manual's chapters on handlers and resilience: their code runs as it stands, their figures are the engine's."""
+"""The manual's chapters with code: it runs as it stands, and their figures are the engine's."""
 
 import importlib
 import re
@@ -14,34 +14,44 @@ from jobs.retry import RetryPolicy, backoff
 from tests.docs.blocks import PROJECT, blocks, prose
 from turno.testing import temporary_types
 
-CHAPTERS = [PROJECT / "docs" / "manual" / folder / "handlers.md" for folder in ("en", "pt-BR")]
+MANUAL = PROJECT / "docs" / "manual"
+CHAPTERS = [MANUAL / folder / "handlers.md" for folder in ("en", "pt-BR")]
+# Pages with modules of code, and how many tests of their own each has.
+MODULES = {
+    "en/handlers.md": 5,
+    "pt-BR/handlers.md": 5,
+    "en/scheduling.md": 1,
+    "pt-BR/agendamento.md": 1,
+    "en/flow-control.md": 5,
+    "pt-BR/controle-de-fluxo.md": 5,
+}
 
 
-@pytest.fixture(params=CHAPTERS, ids=lambda page: page.parent.name)
+@pytest.fixture(params=MODULES)
 def shop(request, tmp_path, monkeypatch):
-    """The modules of the page, importable; answers those of tests."""
-    named = {block.file_name: block.text for block in blocks(request.param) if block.file_name}
+    """The modules of the page, importable; answers those of tests, and how many tests there should be."""
+    named = {block.file_name: block.text for block in blocks(MANUAL / request.param) if block.file_name}
     for name, text in named.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     modules = [name.removesuffix(".py") for name in named]
     with temporary_types():
-        yield [importlib.import_module(module) for module in modules if module.startswith("test_")]
+        yield [importlib.import_module(name) for name in modules if name.startswith("test_")], MODULES[request.param]
     for module in modules:
         sys.modules.pop(module, None)
 
 
 @pytest.mark.django_db
-def test_the_shop_of_the_chapter_passes_its_own_tests(shop):
-    ran = 0
-    for module in shop:
+def test_the_code_of_the_chapter_passes_its_own_tests(shop):
+    (modules, expected), ran = shop, 0
+    for module in modules:
         for name, function in vars(module).items():
             if name.startswith("test_"):
                 with transaction.atomic():
                     function(*[None] * function.__code__.co_argcount)  # (the fixture db)
                     transaction.set_rollback(True)
                 ran += 1
-    assert ran == 5
+    assert ran == expected
 
 
 def test_the_table_of_results_is_that_of_the_code():

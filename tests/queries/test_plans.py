@@ -22,7 +22,9 @@ from tests.transitions.rows import Sql, ahead, execute, make_jobs
 
 pytestmark = pytest.mark.django_db
 SMALL = {"pauses", "circuits", "queues", "unserved_types"}
-BOARD, DEPTHS, ATTENTION = (sys.modules[f"{jobs.queries.__name__}.{name}"] for name in ("board", "depths", "attention"))
+BOARD, DEPTHS, ATTENTION, QUEUES = (
+    sys.modules[f"{jobs.queries.__name__}.{name}"] for name in ("board", "depths", "attention", "queues")
+)
 LETTERS_MADE = """
 INSERT INTO turno.dead_letters (id, job_id, type, queue, failure_kind, error_message, stack, fingerprint, attempts,
     created_at, resolved_at, resolved_how)
@@ -110,6 +112,7 @@ STATEMENTS = {
         {"workers_by_sign_of_life|workers_one_live_identity"},
     ),
     "depths: waiting": (DEPTHS.WAITING, MOST | {"queues": 500}, {"jobs_claim_order"}),
+    "queues: what ended": (QUEUES.ENDED, {"minutes": 60}, {"metrics_one_row"}),
     "depths: parked": (DEPTHS.PARKED, MOST, {"jobs_parked_order"}),
     "attention: unknown types": (
         UNSERVED,

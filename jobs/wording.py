@@ -1,13 +1,20 @@
-"""Numbers, spans and ages in words, as people read them; by the language of the request."""
+"""Numbers, spans, ages and people in words, as people read them; by the language of the request."""
 
 from datetime import UTC, datetime
 
 from django.utils import formats, timezone
-from django.utils.translation import get_language, ngettext, pgettext
+from django.utils.functional import Promise
+from django.utils.translation import get_language, gettext_lazy, ngettext, pgettext
 from django.utils.translation import gettext as _
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 NOTHING = "–"
+# Who acted, where the engine wrote a word of its own.
+ACTORS: dict[str, Promise] = {
+    "key": gettext_lazy("the access key"),
+    "session": gettext_lazy("the dashboard"),
+    "open": gettext_lazy("this machine, without a key"),
+}
 
 
 def number(value: float, decimals: int = 0) -> str:
@@ -59,9 +66,12 @@ def span(seconds: float | None) -> str:
 
 
 def limit(seconds: float | None) -> str:
-    """A length of time that somebody set, not one that was measured: 30 s, 2,5 s, 10 min."""
+    """A length of time that somebody set, not one that was measured: 30 s, 2,5 s, 10 min, 1 h, 2 d."""
     if seconds is not None and 1 <= seconds < 60 and seconds == int(seconds):
         return f"{number(seconds)} s"
+    for unit, sign in ((DAY, "d"), (HOUR, "h")):
+        if seconds is not None and seconds >= unit and seconds % unit == 0:
+            return f"{number(seconds // unit)} {sign}"
     return span(seconds)
 
 
@@ -121,3 +131,10 @@ def stamp(instant: datetime) -> str:
     local = timezone.localtime(instant)
     portuguese = (get_language() or "").startswith("pt")
     return f"{local:%d/%m/%Y %H:%M:%S}" if portuguese else f"{local:%Y-%m-%d %H:%M:%S}"
+
+
+def actor_name(actor: str | None) -> str:
+    """Who acted, in words."""
+    if not actor:
+        return ""
+    return str(ACTORS.get(actor) or actor.removeprefix("user:"))
