@@ -33,7 +33,7 @@ def test_whatever_it_waits_for_it_says_so(api, waiting_for, gate):
         assert 3500 < first["ends_in"] <= 3600
 
 
-@pytest.mark.parametrize("state", set(State) - {State.ENQUEUED, State.SCHEDULED})
+@pytest.mark.parametrize("state", sorted(set(State) - {State.ENQUEUED, State.SCHEDULED}))
 def test_a_job_that_does_not_wait_says_nothing(api, state):
     assert why(api, rows.make_job(state)) == []
 
