@@ -38,8 +38,6 @@ SPEND = f"""
 UPDATE turno.rates AS r SET spent = i.spent::jsonb FROM {unnest("i", {"type": "text", "spent": "text"})}
 WHERE r.type = i.type
 """
-
-
 # What else holds jobs of these types, keys and tags back, and stays until the transaction ends; what somebody changes
 # just now is left to whoever meets it next. And the queues of which nobody takes anything.
 OTHERS = f"""
@@ -236,9 +234,9 @@ class Gates:
         """The keys that were found full: id, value, and the number of slots that are taken."""
         return [(self._ids[KEY, value], value, held) for value, held in self.full.items()]
 
-    def write(self, *, slots: bool = True) -> None:
-        """Keep the starts that were paid, and the slots that were given (or leave those to the caller)."""
-        if slots and self.slots:
+    def write(self) -> None:
+        """Keep the starts that were paid, and the slots that were given."""
+        if self.slots:
             self._cursor.execute(TAKE, arrays(keys.SLOTS, self.slots))
         if self._budgets:
             spent = [(type_, orjson.dumps(budget.spent).decode()) for type_, budget in self._budgets.items()]

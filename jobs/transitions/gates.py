@@ -42,6 +42,19 @@ SELECT id FROM moved WHERE (SELECT count(*) FROM told) >= 0 ORDER BY id
 """
 
 
+def walked(waiting_for: Waiting) -> str:
+    """The SQL, after WITH RECURSIVE, of `gates` (gate): those of this kind that somebody waits at, by one step of their
+    index each."""
+    waits = f"waiting_for = '{waiting_for}'"
+    return f"""gates AS (
+    (SELECT gate FROM turno.jobs WHERE {waits} AND gate IS NOT NULL ORDER BY gate LIMIT 1)
+    UNION ALL
+    SELECT next.gate FROM gates AS g CROSS JOIN LATERAL (
+        SELECT gate FROM turno.jobs WHERE {waits} AND gate > g.gate ORDER BY gate LIMIT 1
+    ) AS next
+)"""
+
+
 def woken(waiting_for: Waiting, *, keeps_place: bool = False) -> str:
     """The SQL that enqueues the jobs of `chosen`, a CTE of ids before it, that wait at such a gate; selects queues.
 

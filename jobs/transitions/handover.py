@@ -195,7 +195,7 @@ def let_through(
     cursor: CursorWrapper, gates: Gates, through: Sequence[Gated], elsewhere: Sequence[tuple[Gated, Stop]]
 ) -> int:
     """Write what was decided of parked jobs that are locked here: those that go on, and those that wait elsewhere."""
-    slots, gates.slots = gates.slots, []
+    slots, gates.slots = gates.slots, []  # written with the tokens, below
     gates.write()
     if elsewhere:
         cursor.execute(MOVE, arrays(MOVE_COLUMNS, [(job.id, str(stop.waiting), stop.gate) for job, stop in elsewhere]))

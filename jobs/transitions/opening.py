@@ -12,8 +12,10 @@ from typing import NamedTuple
 from django.db.backends.utils import CursorWrapper
 
 from jobs.serving import LIVE, SERVING
+from jobs.states import Waiting
 from jobs.transitions import keys
 from jobs.transitions.admission import open_rate
+from jobs.transitions.gates import walked
 from jobs.transitions.handover import open_in_order, waited_at, with_room
 from jobs.transitions.keys import KEY, TYPE
 from jobs.transitions.outbox import broker, dispatch, enqueued
@@ -49,14 +51,8 @@ FROM gates AS g CROSS JOIN LATERAL (
 ) AS c
 """
 # Types whose limit leaves room, or that have none any more, though somebody waits for it.
-WALK_TYPES = """
-WITH RECURSIVE gates AS (
-    (SELECT gate FROM turno.jobs WHERE waiting_for = 'type_limit' ORDER BY gate LIMIT 1)
-    UNION ALL
-    SELECT next.gate FROM gates AS g CROSS JOIN LATERAL (
-        SELECT gate FROM turno.jobs WHERE waiting_for = 'type_limit' AND gate > g.gate ORDER BY gate LIMIT 1
-    ) AS next
-)
+WALK_TYPES = f"""
+WITH RECURSIVE {walked(Waiting.TYPE_LIMIT)}
 SELECT g.gate FROM gates AS g LEFT JOIN turno.job_types AS t ON t.name = g.gate
 WHERE (t.max_running IS NULL OR t.max_running > (
     SELECT count(*) FROM turno.concurrency_keys AS k JOIN turno.concurrency_slots AS s ON s.key_id = k.id
@@ -66,16 +62,7 @@ WHERE (t.max_running IS NULL OR t.max_running > (
       AND j.created_at < now() - %(age)s::float8 * interval '1 second'
 )
 """
-RATED = """
-WITH RECURSIVE gates AS (
-    (SELECT gate FROM turno.jobs WHERE waiting_for = 'rate' ORDER BY gate LIMIT 1)
-    UNION ALL
-    SELECT next.gate FROM gates AS g CROSS JOIN LATERAL (
-        SELECT gate FROM turno.jobs WHERE waiting_for = 'rate' AND gate > g.gate ORDER BY gate LIMIT 1
-    ) AS next
-)
-SELECT gate FROM gates
-"""
+RATED = f"WITH RECURSIVE {walked(Waiting.RATE)} SELECT gate FROM gates"
 # Slots of nobody: their job does not run and was not woken with that token. They don't come of a healthy run. OFFSET 0:
 # from each slot to its job, by id, and not over all jobs that are active.
 STALE = """

@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.serving import IN_FORCE, LIVE, SERVING
 from jobs.states import Waiting
-from jobs.transitions.gates import parked, wake_by, woken
+from jobs.transitions.gates import parked, wake_by, walked, woken
 from jobs.transitions.outbox import NAMED_JOBS
 from jobs.transitions.queues import queue_changed
 from jobs.transitions.sql import CONTROL, WORK, arrays, fetch, in_transaction, notify_all
@@ -70,14 +70,8 @@ WITH chosen AS MATERIALIZED (
 {woken(Waiting.PAUSE, keeps_place=True)}
 """
 # The gates of parked jobs are walked by their index, one step a gate.
-LEFT_BEHIND = """
-WITH RECURSIVE gates AS (
-    (SELECT gate FROM turno.jobs WHERE waiting_for = 'pause' AND gate IS NOT NULL ORDER BY gate LIMIT 1)
-    UNION ALL
-    SELECT next.gate FROM gates AS g CROSS JOIN LATERAL (
-        SELECT gate FROM turno.jobs WHERE waiting_for = 'pause' AND gate > g.gate ORDER BY gate LIMIT 1
-    ) AS next
-)
+LEFT_BEHIND = f"""
+WITH RECURSIVE {walked(Waiting.PAUSE)}
 SELECT g.gate FROM gates AS g
 WHERE NOT EXISTS (SELECT FROM turno.pauses AS p WHERE p.scope || ':' || p.value = g.gate)
 LIMIT %(most)s

@@ -202,6 +202,7 @@ def test_a_session_that_ends_while_one_types_is_told_and_what_was_typed_stays(op
     expect(page.locator("#previa h2")).to_have_text("Next 5")
 
 
+@pytest.mark.longo  # `test_every_screen` looks at both as they come
 @both_themes
 def test_both_screens_fit_and_can_be_read(open_page, theme):
     page = open_page(locale="en", color_scheme=theme, **PHONE)

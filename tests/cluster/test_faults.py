@@ -85,8 +85,8 @@ def freeze_redis(cluster: Cluster) -> None:
         server.thaw()
 
 
-BRIEF = [restart, close_connections, flush_redis, kill_redis]
-LONG = [stop_in_order, purge, delete, freeze_broker, freeze_redis]
+BRIEF = [restart, close_connections, kill_redis]
+LONG = [flush_redis, stop_in_order, purge, delete, freeze_broker, freeze_redis]
 
 
 def all_ended() -> bool:

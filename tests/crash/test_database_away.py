@@ -57,7 +57,7 @@ def manage(fleet, *arguments):
     subprocess.run(command, cwd=PROJECT, env=fleet.env, check=True, capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("mode", [pytest.param("fast", marks=pytest.mark.longo), "immediate"])
 def test_ten_seconds_without_postgresql_under_load_lose_and_repeat_nothing(own_server, fleet, mode, django_db_blocker):
     own_server.start()
     # The lease outlives the outage: what runs may end, and its end is written when the server is back.

@@ -71,7 +71,6 @@ def test_many_jobs_on_a_few_keys_run_as_many_at_once_as_may(fleet, workers):
     assert_healthy()
 
 
-@pytest.mark.both
 def test_the_slot_of_a_killed_worker_goes_to_the_next(fleet, workers):
     first = enqueue("probe.process", {"key": "first", "hold": 600.0}, concurrency_key="k", max_attempts=1).id
     started(fleet, "first")

@@ -17,7 +17,6 @@ def child(key, *parents, **options):
     return enqueue("probe.async", {"key": key}, after=parents, **options).id
 
 
-@pytest.mark.both
 def test_a_family_runs_in_its_order_whose_middle_one_lost_its_worker(fleet):
     worker = fleet.start("a").wait_ready()
     top = enqueue("probe.async", {"key": "top"}).id

@@ -104,7 +104,6 @@ def test_suspects_run_one_after_the_other(fleet):
     assert [parts[0] for parts in lines] == ["start", "end"] * 3
 
 
-@pytest.mark.both
 def test_a_queue_of_nothing_but_suspects_is_worked_off_one_after_the_other_on_each_worker(fleet):
     """Those that may run at most once among them: waiting is no run."""
     for name in "ab":
@@ -121,7 +120,6 @@ def test_a_queue_of_nothing_but_suspects_is_worked_off_one_after_the_other_on_ea
         assert not [event for event in worker.events() if event["level"] in ("error", "critical")]
 
 
-@pytest.mark.both
 def test_a_worker_whose_suspect_waits_keeps_no_work_from_the_others(fleet):
     worker = fleet.start("a", "default:4").wait_ready()
     long = enqueue("beats.async", {"key": "long"}).id
