@@ -49,6 +49,35 @@ def first_cause(page: Page) -> None:
     page.mouse.move(0, 0)
 
 
+def second_row(page: Page) -> None:
+    """The second schedule, opened."""
+    page.locator("[aria-expanded]").nth(1).click()
+    page.mouse.move(0, 0)
+
+
+def schedule(page: Page) -> None:
+    """A schedule as one types it."""
+    page.get_by_label("Nome").fill("fechamento-diario")
+    page.get_by_label("Cron").fill("0 30 7 * * 1-5")
+    page.get_by_text("de segunda a sexta").first.wait_for()
+
+
+# Name, type, cron, zone.
+SCHEDULES = (
+    ("sincroniza-erp", "integration.sync", "0 */5 * * * *", "America/Sao_Paulo"),
+    ("fechamento-diario", "report.generate", "0 30 7 * * 1-5", "America/Sao_Paulo"),
+    ("limpa-temporarios", "integration.sync", "0 0 3 * * *", "UTC"),
+    ("resumo-plantao", "report.generate", "0 15 6,12,18 * * *", "America/Sao_Paulo"),
+    ("resumo-semanal", "report.generate", "0 0 8 * * 1", "America/Manaus"),
+    ("fechamento-mensal", "report.generate", "0 0 6 1 * *", "America/Sao_Paulo"),
+)
+SCHEDULE = f"""
+from jobs.schedules import Wanted, put
+for name, type_, cron, zone in {SCHEDULES!r}:
+    put(Wanted(name=name, type=type_, cron=cron, timezone=zone), actor="ana")
+"""
+
+
 @dataclass(frozen=True)
 class Picture:
     """One file: which demonstration, which address ("{failed}" and "{running}" are jobs), how wide and how dark."""
@@ -68,7 +97,10 @@ PICTURES = (
     Picture("tarefas", "/painel/tarefas"),
     Picture("tarefa-executando", "/painel/tarefas/{running}"),
     Picture("tarefa-falha", "/painel/tarefas/{failed}", context=TALL | DARK),
+    Picture("recorrentes", "/painel/recorrentes", prepare=second_row),
+    Picture("recorrente-editar", "/painel/recorrentes/nova", context=TALL, prepare=schedule),
     Picture("workers", "/painel/workers"),
+    Picture("filas", "/painel/filas", context=DARK),
     Picture("fila-de-erros", "/painel/erros", prepare=first_cause),
     Picture("celular-painel", "/painel/", context=PHONE),
     Picture("celular-tarefas", "/painel/tarefas", context=PHONE | DARK),
@@ -109,6 +141,7 @@ def demonstration(server: PrivatePostgres, folder: Path, options: tuple[str, ...
         eventually(lambda: demo.poll() is not None or "until Ctrl-C" in said.read_text(), "the demonstration", 180)
         if demo.poll() is not None:
             sys.exit(said.read_text())
+        subprocess.run([*manage, "shell", "-v", "0", "-c", SCHEDULE], cwd=ROOT, env=environment, check=True)
         site = Site(place, {"TURNO_DATABASE__URL": url, "TURNO_HANDLERS": ""}).wait_ready()
         yield site, url
     finally:
