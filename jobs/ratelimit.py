@@ -10,6 +10,7 @@ from jobs.durations import parse_duration
 from jobs.speech import _
 
 _PATTERN = re.compile(r"\s*([0-9]{1,7})\s*/\s*(.{1,20}?)\s*", re.ASCII)
+PARTS = 50  # of a window: starts are counted by these
 WINDOWS = (0.1, 7 * 86400.0)  # seconds
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connections
 
+from jobs.ratelimit import PARTS
 from jobs.states import State, Waiting
 
 SHOWN = 10
@@ -37,7 +38,6 @@ SELECT count(*) FROM (
 """
 LIMIT = "SELECT max_running FROM turno.job_types WHERE name = %(type)s"
 # As starts are counted when one is asked for: by fiftieths of a window, each until it has left the window whole.
-PARTS = 50
 RATES = f"""
 SELECT r.type, r.allowed, r.window, COALESCE(spent.starts, 0)::int,
     CASE WHEN spent.starts >= r.allowed

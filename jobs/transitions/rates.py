@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-PARTS = 50
+from jobs.ratelimit import PARTS
 
 
 class Budget:

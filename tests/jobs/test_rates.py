@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from jobs.ratelimit import RateLimit, parse_rate
-from jobs.transitions.rates import PARTS, Budget
+from jobs.ratelimit import PARTS, RateLimit, parse_rate
+from jobs.transitions.rates import Budget
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db import connections
 
 from jobs.conf import conf
+from jobs.ratelimit import PARTS
 from jobs.serving import IN_FORCE, LIVE, SERVING
 
-PARTS = 50  # of a rate's window
 SOON = 10.0  # seconds: so long who is Enqueued without a slot is about to take one; for longer before who is behind it
 # Each SELECT: parked jobs whose gate is open, and why it is.
 LIES = f"""
