@@ -23,8 +23,8 @@ def say(words): os.write(FD, words)
 def mark(*words):
     with open("marks", "a") as marks: print(*words, file=marks)
 def lives(): return len([line for line in open("marks") if line.startswith("life")])
-def forever():
-    while True: signal.pause()
+def forever():  # in naps: a signal that comes just before pause() begins would leave its handler waiting for another
+    while True: time.sleep(0.1)
 def nap(seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end: time.sleep(0.02)
