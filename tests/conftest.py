@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from jobs import bulk, events
 from jobs.conf import overridden
-from tests.kit import emptied
+from tests.kit import emptied, static_files
 from tests.kit.cluster import cluster_of, join
 from tests.kit.processes import fleet_of
 from tests.kit.rabbitmq_server import RabbitNode, rabbitmq_of_session
@@ -21,6 +21,7 @@ settings.load_profile("turno")
 # The process that runs the tests tells no screens: its thread would hold a connection to a database that is dropped.
 events.silence()
 emptied.instead_of_flush()
+static_files.look_once()
 # Test processes look for free ports at the same time: each in a part of its own.
 ports.PRIVATE_RANGE = ports.PRIVATE_RANGE[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) :: 8]
 
@@ -41,22 +42,33 @@ SLOW = (
     "launcher/test_cleanup", "locks/test_contract", "locks/test_joblocks", "locks/test_leadership", "locks/test_three",
     "transitions/test_parents_families", "workers/test_demo",
 )  # fmt: skip
+# What a fixture of these modules builds takes longer than their tests: one process runs all of a module, and builds it
+# once.
+TOGETHER = (
+    "api/test_served", "handlers_api/test_tryout", "outbox/test_plans", "queries/test_plans",
+    "transitions/test_gate_plans", "transitions/test_parents_plans", "transitions/test_plans",
+)  # fmt: skip
 
 
 def pytest_itemcollected(item):
-    """The mark of those that are slow together."""
-    if item.path.relative_to(TESTS).as_posix().startswith(SLOW):
+    """The marks of those that are slow together, and of those that stay together."""
+    module = item.path.relative_to(TESTS).as_posix()
+    if module.startswith(SLOW):
         item.add_marker(pytest.mark.slow)
+    if module.startswith(TOGETHER):
+        item.add_marker(pytest.mark.xdist_group(module))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """What starts processes first, then what opens a browser."""
+    """What starts processes first, then what opens a browser, then what stays together."""
 
     def place(item):
         if item.path.is_relative_to(BROWSER):
             return 1
-        return 0 if any(item.get_closest_marker(marker) for marker in LONG) else 2
+        if any(item.get_closest_marker(marker) for marker in LONG):
+            return 0
+        return 2 if item.get_closest_marker("xdist_group") else 3
 
     items.sort(key=place)
 

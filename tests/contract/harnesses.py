@@ -77,7 +77,7 @@ class BrokerHarness(Harness):
     def publisher(self) -> Broker:
         """A transport that consumes nothing."""
         if self._publisher is None:
-            self._publisher = asyncio.run_coroutine_threadsafe(self._make_publisher(), self.loop).result(20)
+            self._publisher = asyncio.run_coroutine_threadsafe(self._make_publisher(), self.loop).result(60)
         eventually(lambda: self._publisher and self._publisher.connected, "the publisher is connected")
         return self._publisher
 
@@ -89,11 +89,11 @@ class BrokerHarness(Harness):
     def end_publisher(self) -> None:
         """Disconnect it."""
         if self._publisher is not None:
-            asyncio.run_coroutine_threadsafe(self._publisher.close(), self.loop).result(20)
+            asyncio.run_coroutine_threadsafe(self._publisher.close(), self.loop).result(60)
 
     def publish(self, *messages: Dispatch | DeadLetter) -> None:
         """Publish by a transport that consumes nothing, and see all confirmed."""
-        sent = asyncio.run_coroutine_threadsafe(self.publisher().publish(messages), self.loop).result(20)
+        sent = asyncio.run_coroutine_threadsafe(self.publisher().publish(messages), self.loop).result(60)
         errors = {answer.error for answer in sent}
         assert errors == {None}, errors
 

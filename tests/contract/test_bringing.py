@@ -171,7 +171,7 @@ def test_a_post_that_is_told_looks_at_once_what_is_paused(broker, posts, monkeyp
     post = posts(broker)
     [job] = made(1)
     broker.announce(job)
-    eventually(lambda: post.claims.paused(["default"]).result(20) == {"default"}, "it is paused")
+    eventually(lambda: post.claims.paused(["default"]).result(60) == {"default"}, "it is paused")
     transitions.resume("queue", "default")
     assert post.held == []
     eventually(lambda: post.looks_again() or post.held, "it comes")

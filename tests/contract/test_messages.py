@@ -210,7 +210,7 @@ def test_the_depth_of_a_queue_is_what_waits_in_it(broker, posts):
     broker.announce(job, job)
 
     def depth(queue):
-        return post.call(post.broker.depth(queue)).result(10)
+        return post.call(post.broker.depth(queue)).result(60)
 
     eventually(lambda: post.broker.connected, "it is connected")
     assert depth("default") in (2, None)

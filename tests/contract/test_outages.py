@@ -27,7 +27,7 @@ def test_while_the_broker_is_away_it_is_said_and_nothing_can_be_published(broker
     [job] = made(1)
     for ask in (post.broker.publish([Dispatch(job.id, job.token, job.queue)]), post.broker.depth("default")):
         with pytest.raises(BrokerAway):
-            post.call(ask).result(20)
+            post.call(ask).result(60)
     broker.start()
     settle(post)
     broker.announce(job)

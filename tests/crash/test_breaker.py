@@ -61,7 +61,6 @@ def test_a_thousand_jobs_wait_parked_once_each_and_run_when_one_has_succeeded(fl
     assert set(Job.objects.filter(id__in=good).values_list("attempts_used", flat=True)) == {1}
 
 
-@pytest.mark.both
 def test_only_the_probe_runs_and_when_it_fails_the_others_go_on_waiting(fleet, workers):
     break_it()
     bad = enqueue(TYPE, {"key": "probe", "fail": "error"}, priority=5, max_attempts=1).id

@@ -51,7 +51,6 @@ def test_a_job_comes_back_although_its_workers_row_is_gone(fleet):
     assert ("Processing", "Enqueued", "worker_lost") in steps(id_)
 
 
-@pytest.mark.both
 def test_two_thousand_jobs_on_four_processes_are_each_started_exactly_once(fleet):
     workers = [fleet.start(f"w{n}", "default:8").wait_ready() for n in range(4)]
     types = ("probe.async", "probe.thread", "probe.process")

@@ -70,7 +70,6 @@ def test_after_sigterm_nothing_starts_there_and_others_take_what_waits_while_the
     assert_returned([id_])
 
 
-@pytest.mark.both
 def test_a_second_sigterm_gives_everything_back_at_once(fleet):
     worker = fleet.start("a", "default:4", "--shutdown-timeout", "300s").wait_ready()
     ids = [begin(fleet, type_) for type_ in TYPES]

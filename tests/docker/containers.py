@@ -84,7 +84,7 @@ class Containers:
         data = None if body is None else json.dumps(body).encode()
         headers = {"X-Turno-Key": SECRETS["TURNO_API__KEY"], "Content-Type": "application/json"}
         asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=data, headers=headers)
-        with _direct.open(asked, timeout=10) as answer:
+        with _direct.open(asked, timeout=60) as answer:
             return json.load(answer)
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ def test_a_release_by_the_supervisors_program_that_was_never_answered_is_done_on
     started(fleet, "k")
     trap = proxy.swallow_commit(END)
     worker.signal(signal.SIGTERM)
-    assert worker.wait(40) == 0
+    assert worker.wait(120) == 0
     eventually(lambda: worker.events("supervisor.released"), "it says supervisor.released")
     assert trap.caught == 1
     assert attempts(id_) == [(1, "Interrupted", False)]

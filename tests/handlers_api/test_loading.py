@@ -176,7 +176,7 @@ def test_a_handler_module_may_ask_the_catalogue_while_it_is_loaded(modules):
 
 
 def test_threads_that_load_at_once_import_once_and_all_see_the_types(modules):
-    slow = "import lt_gate\nlt_gate.count.append(1)\nlt_gate.gate.wait(10)\n" + GOOD
+    slow = "import lt_gate\nlt_gate.count.append(1)\nlt_gate.gate.wait(60)\n" + GOOD
     gate = "import threading\ncount = []\ngate = threading.Event()\n"
     found = []
     with overridden(handlers=modules(lt_gate=gate, lt_slow=slow)):
@@ -195,14 +195,14 @@ def test_threads_that_load_at_once_import_once_and_all_see_the_types(modules):
 
 def test_a_thread_that_imports_a_handler_module_by_itself_never_waits_for_another_load(modules):
     held = "import threading\nentered, go = threading.Event(), threading.Event()\n"
-    slow = "import lt_held\nlt_held.entered.set()\nlt_held.go.wait(10)\n"
+    slow = "import lt_held\nlt_held.entered.set()\nlt_held.go.wait(60)\n"
     names = modules(lt_held=held, lt_waits=slow, lt_mine=GOOD)
     with overridden(handlers=["lt_waits"]):
         loader = threading.Thread(target=catalogue.load)
         loader.start()
         import lt_held
 
-        lt_held.entered.wait(10)
+        lt_held.entered.wait(60)
         import lt_mine  # registers while the loader is still inside lt_waits
 
         assert catalogue.get("lt_mine.run").target is lt_mine.handler

@@ -191,5 +191,5 @@ def pool(ctx: JobContext, payload: dict[str, Any]) -> Any:
     process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
     process.start()
     process.terminate()
-    process.join(20)
+    process.join(60)
     return {"exit": process.exitcode}

@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self) -> None:
         self.server = ForkServer.fork()
-        self.server.channel.settimeout(20)
+        self.server.channel.settimeout(60)
         self._descriptors: list[int] = []
 
     def message(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Interrupted:
         found: list[T] = []
         thread = threading.Thread(target=self._traced, args=(lambda: found.append(work()),), daemon=True)
         thread.start()
-        thread.join(20)
+        thread.join(60)
         assert found, "it waits for itself"
         return found[0]
 
@@ -183,7 +183,7 @@ class Line:
     def close(self) -> list[list[Any]]:
         self.wire.finish()
         self._ends[0].shutdown(socket.SHUT_WR)
-        self._reader.join(20)
+        self._reader.join(60)
         for end in self._ends:
             end.close()
         return self.messages
@@ -284,9 +284,9 @@ def test_async_handlers_that_leave_garbage_which_speaks_do_not_stop_the_engine()
         engine.start()
         loop.start_all([prepare(one, said.dirty) for one in held])
         for _ in held:
-            assert ended.acquire(timeout=30), "it hangs"
+            assert ended.acquire(timeout=60), "it hangs"
         done.set()
-        engine.join(20)
+        engine.join(60)
         assert not engine.is_alive()
     finally:
         gc.set_threshold(*thresholds)

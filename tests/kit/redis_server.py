@@ -13,6 +13,7 @@ import pytest
 
 from tests.kit.processes import eventually
 from turno.launcher import ports
+from turno.launcher.processes import tied
 
 PATIENCE = 60.0  # seconds: what a busy machine may need for one answer
 
@@ -39,6 +40,7 @@ class RedisServer:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
+                preexec_fn=tied(signal.SIGKILL),  # noqa: PLW1509  (it ends with the tests, however those end)
             )
         eventually(self._answers, "redis answers")
 

@@ -18,7 +18,7 @@ from turno.launcher.ports import free_port
 from turno.launcher.state import State, state_path
 
 MANAGE = """
-import os, pathlib, signal, sys, psycopg
+import os, pathlib, signal, sys, time, psycopg
 command, *rest = sys.argv[1:]
 with psycopg.connect(os.environ["TURNO_DATABASE__URL"], autocommit=True) as connection:
     if command == "migrate":
@@ -42,7 +42,7 @@ def stop(*_):
     os._exit(0)
 signal.signal(signal.SIGTERM, stop)
 while True:
-    signal.pause()
+    time.sleep(0.1)  # in naps: a signal just before pause() begins would leave its handler waiting for another
 """
 
 DAPHNE = """

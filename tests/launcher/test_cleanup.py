@@ -77,5 +77,5 @@ def test_a_worker_that_was_told_by_its_launchers_death_is_not_hurried(left: Left
     assert process.poll() is None
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(60) == 0
-    ending.join(20)
+    ending.join(60)
     assert not state_path(left.project).exists()

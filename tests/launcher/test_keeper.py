@@ -17,7 +17,7 @@ from turno.launcher.state import State
 FOREVER = "import signal; signal.pause()"
 # Like a worker with a long job: the first signal asks it to stop, the second one hurries it.
 PATIENT = """
-import os, pathlib, signal
+import os, signal, time
 asked = []
 def stop(*_):
     asked.append(1)
@@ -27,7 +27,7 @@ def stop(*_):
 signal.signal(signal.SIGTERM, stop)
 print("listening", flush=True)
 while True:
-    signal.pause()
+    time.sleep(0.1)  # in naps: a signal just before pause() begins would leave its handler waiting for another
 """
 
 

@@ -18,9 +18,10 @@ from turno.launcher.say import Console
 COMMAND = [sys.executable, "-m", "turno.launcher.with_postgres", "--"]
 ASK = "import os, psycopg; psycopg.connect(os.environ['TURNO_TEST_POSTGRES']).execute('SELECT 1'); raise SystemExit(7)"
 WAIT = """
-import os, pathlib, signal, sys, urllib.parse
+import os, pathlib, sys, time
 pathlib.Path(sys.argv[1]).write_text(os.environ["TURNO_TEST_POSTGRES"])
-signal.pause()
+while True:
+    time.sleep(0.1)  # in naps: SIGINT has a handler, which a signal just before pause() begins would leave waiting
 """
 INSTALLER = """
 import pathlib, sys

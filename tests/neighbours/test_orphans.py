@@ -97,7 +97,7 @@ def test_who_only_tries_a_lock_is_not_taken_for_its_holder(processes):
     with runfiles.is_free(processes.run_dir, standing.worker_id) as free:
         assert free
         assert not processes.left_by(standing)  # this process has it locked now
-    trier.communicate("\n", timeout=10)
+    trier.communicate("\n", timeout=60)
 
 
 def test_a_worker_that_a_handler_started_is_no_orphan_of_that_handler_s_worker(processes):

@@ -79,7 +79,7 @@ def test_a_crash_is_charged_though_a_stop_comes_in_the_pause_before_the_successo
     worker.kill_worker()
     eventually(lambda: worker.events("supervisor.restarting"), "its supervisor waits")
     worker.signal(signal.SIGTERM)
-    assert worker.wait(40) == 0
+    assert worker.wait(120) == 0
     assert [attempts(id_) for id_ in ids] == [[(1, "WorkerLost", True)]] * 2
     assert [step[-2:] for step in (steps(ids[0])[-1], steps(ids[1])[-1])] == [TAKEN[1:], ("Failed", "never_repeated")]
     assert [(job(id_).lost_count, job(id_).failure_kind) for id_ in ids] == [(1, None), (1, "worker_lost")]

@@ -163,7 +163,7 @@ class TestTheLock:
         assert looker.stdout.readline() == "looking\n"
         locks = [runfiles.hold(new_id()) for _ in range(300)]
         (run_dir / "stop").write_text("")
-        seen, _ = looker.communicate(timeout=20)
+        seen, _ = looker.communicate(timeout=60)
         for lock in locks:
             lock.release()
         assert seen.split()[0] == "0"

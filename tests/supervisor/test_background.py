@@ -51,7 +51,7 @@ def test_a_program_that_a_handler_in_the_worker_puts_into_the_background_lives_u
     ignored = int(next(x for x in Path(f"/proc/{kept}/status").read_text().splitlines() if "SigIgn" in x)[8:], 16)
     assert not ignored >> (signal.SIGTTOU - 1) & 1
     worker.signal(signal.SIGTERM)
-    assert worker.wait(40) == 0
+    assert worker.wait(120) == 0
     assert not tree.alive(kept)
 
 
@@ -99,7 +99,7 @@ def test_a_worker_whose_end_breaks_is_gone_at_once_though_a_handler_runs_on(own)
     id_ = enqueue("probe.thread", {"key": "deaf", "spin": 600}).id
     started(own, "deaf")
     worker.signal(signal.SIGTERM)
-    assert worker.wait(40) == 1
+    assert worker.wait(120) == 1
     eventually(lambda: worker.events("worker.failed"), "it says worker.failed")
     wait_state(id_, "Enqueued")
 
@@ -108,7 +108,7 @@ def test_a_stop_while_the_database_is_awaited_is_no_fault_and_leaves_nothing(own
     worker: WorkerProcess = own.start("a", TURNO_DATABASE__URL="postgresql://nobody@127.0.0.1:9/turno")
     eventually(lambda: worker.events("worker.waiting"), "it waits for the database")
     worker.signal(signal.SIGTERM)
-    assert worker.wait(40) == 0
+    assert worker.wait(120) == 0
     assert worker.events("supervisor.worker_ended")[0]["code"] == 0
     assert not worker.events("supervisor.killed"), "its forkserver ended before it"
     assert not [event for event in worker.events() if event["level"] in ("error", "critical")]

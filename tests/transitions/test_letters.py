@@ -94,7 +94,7 @@ def test_a_held_unique_key_stops_its_letter_and_no_other():
 
 def test_a_discarded_letter_keeps_its_job_from_retention_no_longer():
     made, letter = dead(finished_at=ago(500))
-    assert transitions.purge(State.FAILED, age=60, letters=3600, limit=9) == 0
+    assert transitions.purge(State.FAILED, age=60, letters=3600, limit=9).jobs == 0
     transitions.discard([letter])
-    assert transitions.purge(State.FAILED, age=60, letters=3600, limit=9) == 1
+    assert transitions.purge(State.FAILED, age=60, letters=3600, limit=9).jobs == 1
     assert rows.job(made.id) is None

@@ -72,7 +72,7 @@ def ended(seconds_ago, state=State.SUCCEEDED):
 
 
 def purge(state=State.SUCCEEDED, age=100, letters=1000, limit=10):
-    return transitions.purge(state, age=age, letters=letters, limit=limit)
+    return transitions.purge(state, age=age, letters=letters, limit=limit).jobs
 
 
 def test_the_oldest_ends_are_deleted_first_and_never_more_than_the_limit():

@@ -13,10 +13,11 @@ class Interrupted(BaseException):
 
 
 class Signals:
-    """The launcher's signals. `count` is how often it was asked to stop."""
+    """The launcher's signals. `count` is how often it was asked to stop, `asked` by which of them."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.asked: list[int] = []
         self.raising = False
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
@@ -25,7 +26,7 @@ class Signals:
     def install(self) -> None:
         """Take over the stop signals and the news of ended children (main thread)."""
         for sign in STOPPING:
-            signal.signal(sign, self._asked)
+            signal.signal(sign, self._note)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # wakes `wait`
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
@@ -38,7 +39,8 @@ class Signals:
             except BlockingIOError:
                 pass
 
-    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self.asked.append(number)
         self.count += 1
         if self.raising:
             self.raising = False

@@ -6,18 +6,18 @@ the command ends, however it ends; the exit code is the command's.
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 from turno.launcher.errors import LauncherError
 from turno.launcher.postgres import QUICK, PrivatePostgres
+from turno.launcher.signals import Interrupted, Signals
 
 VARIABLE = "TURNO_TEST_POSTGRES"
+LOOK = 60.0  # seconds between two looks when nothing is due: a signal, or the command's end, ends the wait
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -25,30 +25,34 @@ def main(arguments: Sequence[str]) -> int:
     command = list(arguments)[1:] if arguments[:1] == ["--"] else list(arguments)
     folder = Path(tempfile.mkdtemp(prefix="turno-test-"))
     server = PrivatePostgres(folder / "postgres", options=QUICK)
-    running: list[subprocess.Popen[bytes]] = []
-
-    def forward(number: int, _frame: FrameType | None) -> None:
-        for process in running:
-            process.send_signal(number)
-        if not running:
-            raise KeyboardInterrupt
-
-    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(sign, forward)
+    signals = Signals()
+    signals.install()
+    signals.raising = True
     try:
         folder.chmod(0o755)  # the server's user passes through it
         server.start()
-        running.append(subprocess.Popen(command, env={**os.environ, VARIABLE: server.url_of("postgres")}))
-        code = running[0].wait()
-        return code if code >= 0 else 128 - code
+        signals.raising = False  # from here on the command hears what comes, and ends in its own way
+        return _run(command, {**os.environ, VARIABLE: server.url_of("postgres")}, signals)
     except (LauncherError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except Interrupted:
         return 130
     finally:
+        signals.raising = False
         server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], signals: Signals) -> int:
+    """Run it to its end, passing on each signal that asks to stop, once. Returns its exit code, as a shell says it."""
+    process, passed = subprocess.Popen(command, env=dict(environment)), 0
+    while (code := process.poll()) is None:
+        while passed < signals.count:
+            process.send_signal(signals.asked[passed])
+            passed += 1
+        signals.wait(LOOK)
+    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":
