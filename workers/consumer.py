@@ -16,6 +16,7 @@ from workers import conclusion
 from workers.breakers import charged
 from workers.connections import DATABASE_ERRORS
 from workers.execution import Execution, prepare
+from workers.handoff import Handoff
 from workers.isolation import ForkServer, HandlerLoop, ProcessPool, ThreadPool
 from workers.leases import Held, Interrupt, LeaseBook
 from workers.ledger import EndLedger
@@ -62,6 +63,7 @@ class Consumer:
         self._taking = True
         self._may_have_more: set[str] = set()
         self._timers: dict[Held, asyncio.TimerHandle] = {}
+        self._written = Handoff(self._loop, self._free)
         self._rng = random.Random()  # noqa: S311  (jitter)
         self.notes = Notes(ends)
         self._others: set[Held] = set()  # what runs besides suspects
@@ -205,20 +207,25 @@ class Consumer:
                 **({"error": ending.error.type} if ending.error else {}),
             },
         )
-        self._loop.call_soon_threadsafe(self._freed, held)
+        self._written.put(held)
+
+    def _free(self, ended: Sequence[Held]) -> None:
+        """Their ends are written: their slots are free."""
+        self._locks.release([(held.claim.id, held.claim.dispatch_id) for held in ended])
+        for held in ended:
+            self._freed(held)
+        if not len(self._book):
+            self._idle.set()
 
     def _freed(self, held: Held) -> None:
         queue, slot = held.claim.queue, held.claim.slot
         timer = self._timers.pop(held, None)
         if timer is not None:
             timer.cancel()
-        self._locks.release([(held.claim.id, held.claim.dispatch_id)])
         self._slots.give_back(queue, slot)
         self._make_room(queue, held)
         if queue in self._may_have_more:
             self._work.set()
-        if not len(self._book):
-            self._idle.set()
 
     def _make_room(self, queue: str, held: Held) -> None:
         """A slot of the queue is free; while a suspect waits or runs nothing may be put into it."""
@@ -252,9 +259,10 @@ class Consumer:
         """Wait for what runs, at most `timeout` s or until `hurry`, then ask it to stop; False when some goes on."""
         if self._processes is not None:
             self._processes.drain()
-        waiting = asyncio.ensure_future(self._idle_or(hurry))
-        await asyncio.wait([waiting], timeout=timeout)
-        waiting.cancel()
+        waiting = [asyncio.ensure_future(event.wait()) for event in (self._idle, hurry)]
+        await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
         if len(self._book):
             for held in self._book.everything():
                 held.ask(Interrupt.SHUTDOWN)
@@ -286,14 +294,6 @@ class Consumer:
         if clean:
             self._handlers.close()
         return gone
-
-    async def _idle_or(self, hurry: asyncio.Event) -> None:
-        tasks = [asyncio.ensure_future(self._idle.wait()), asyncio.ensure_future(hurry.wait())]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
 
     async def _until_idle(self, timeout: float) -> None:
         with suppress(TimeoutError):

@@ -95,7 +95,7 @@ class Execution:
         else:
             ending = conclusion.interrupted(claim, why, self._timeout_error(), self.policy.retry, _rng)
             ending = replace(ending, exit_code=death.exit_code, signal=death.signal, peak_memory=death.peak_memory)
-        return self._with_words(replace(ending, duration=duration, tries=max(1, self.tries)))
+        return self._with_words(ending, duration=duration, tries=max(1, self.tries))
 
     async def _attempt(self, call: Call, pause: Pause) -> tuple[Ending, float]:
         claim, started = self.held.claim, time.monotonic()
@@ -181,14 +181,14 @@ class Execution:
 
     def _conclude(self, ended: tuple[Ending, float]) -> Ending:
         ending, duration = ended
-        ending = self._with_words(replace(ending, duration=duration, tries=max(1, self.tries)))
+        ending = self._with_words(ending, duration=duration, tries=max(1, self.tries))
         self.ctx.clear_folder()
         return ending
 
-    def _with_words(self, ending: Ending) -> Ending:
+    def _with_words(self, ending: Ending, **more: Any) -> Ending:
         lines = self.ctx.end()
         percent, stage = self.ctx.last_progress or (None, None)
-        return replace(ending, logs=lines, progress=percent, stage=stage or None)
+        return replace(ending, logs=lines, progress=percent, stage=stage or None, **more)
 
 
 def prepare(held: Held, dirty: Callable[[WorkerContext], None]) -> Execution:

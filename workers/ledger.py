@@ -22,6 +22,7 @@ from workers.clock import boottime
 from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
 from workers.groupcommit import Ledger
 from workers.leases import Held, LeaseBook, Named
+from workers.logs import Lines
 
 log = logging.getLogger(__name__)
 Settled = transitions.Settled
@@ -207,8 +208,9 @@ class EndLedger(Ledger):
             else:
                 self._answered()
                 break
-        for (_, done), answer in zip(endings, answers, strict=True):
-            done(answer)
+        with Lines.together():
+            for (_, done), answer in zip(endings, answers, strict=True):
+                done(answer)
         self._tell([ending for ending, _ in endings], answers)
 
     def _tell(self, endings: Sequence[Ending], answers: Sequence[Settled]) -> None:

@@ -3,11 +3,15 @@
 import json
 import logging
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
+# What each record has; the rest was given by whoever logs.
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
@@ -48,9 +52,50 @@ class TextLines(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+class Lines(logging.StreamHandler[Any]):
+    """Writes each line at once, but for those of a thread that says that more follow (`together`).
+
+    To write one is a system call, in which a thread gives up the interpreter to others: one for each job that ends
+    costs more than the rest of its end.
+    """
+
+    _more = threading.local()
+
+    @classmethod
+    @contextmanager
+    def together(cls) -> Iterator[None]:
+        """What this thread logs until the end of the block is written there, in one piece."""
+        waiting: dict[Lines, list[str]] = {}
+        before, cls._more.waiting = getattr(cls._more, "waiting", None), waiting
+        try:
+            yield
+        finally:
+            cls._more.waiting = before
+            for handler, lines in waiting.items():
+                handler.write("".join(lines))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        waiting = getattr(self._more, "waiting", None)
+        try:
+            line = self.format(record) + self.terminator
+        except Exception:  # noqa: BLE001  (as logging's own handlers do)
+            self.handleError(record)
+            return
+        if waiting is None:
+            self.write(line)
+        else:
+            waiting.setdefault(self, []).append(line)
+
+    def write(self, text: str) -> None:
+        """Write text of whole lines. Never raises: who logs can't do anything about it."""
+        with self.lock or nullcontext(), suppress(OSError, ValueError):
+            self.stream.write(text)
+            self.stream.flush()
+
+
 def configure(level: int = logging.INFO) -> None:
     """Send every log of this process to standard error in the form that fits it."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = Lines(sys.stderr)
     handler.setFormatter(TextLines() if sys.stderr.isatty() else JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -7,6 +7,7 @@ cancel request turns every exit but Succeeded into Cancelled, here, on the locke
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
@@ -21,7 +22,7 @@ from jobs.transitions.circuits import wake
 from jobs.transitions.handover import pass_on
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
 from jobs.transitions.parents import after_ends
-from jobs.transitions.sql import DUE, arrays, fetch, notify_all, unnest
+from jobs.transitions.sql import DUE, fetch, json_text, notify_all
 
 COLUMNS = {
     "id": "uuid",
@@ -51,26 +52,31 @@ COLUMNS = {
 }
 HISTOGRAM = ", ".join(f"count(*) FILTER (WHERE bucket = {n})::int" for n in range(len(BUCKETS) + 1))
 BOUNDS = ", ".join(f"{bound}::float8" for bound in BUCKETS)
+GIVEN = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 
 # A breaker's row is locked before the jobs (the order of all verbs): the count makes the plan do so. A probe that ended
-# well closes it, whatever else came of it opens it anew. The ids by themselves, and COALESCE: from the ends to
-# their jobs; while statistics are older than thousands that run, each of these would be compared with each end.
+# well closes it, whatever else came of it opens it anew. From each end to its job, in the order of the ids: no plan may
+# compare each end with each job, as one does that joins the two, and COALESCE keeps it from reading all that runs while
+# the statistics are old. The last test says once more what holds anyway: by it the planner expects few rows, and looks
+# up each of them below.
 FINISH = f"""
 WITH probes AS MATERIALIZED (
     SELECT type, probe_job_id FROM turno.circuits
     WHERE state = 'half_open' AND probe_job_id = ANY(%(id)s::uuid[]) ORDER BY type FOR NO KEY UPDATE
 ), locked AS MATERIALIZED (
     SELECT i.*, j.executions, j.attempts_used, j.max_attempts, j.queue, j.type, j.slot, j.worker_label, j.claimed_at,
-           j.enqueued_at, j.cancel_requested_at, j.cancel_requested_by, j.cancel_reason,
+           j.enqueued_at, j.cancel_requested_by, j.cancel_reason,
            j.cancel_requested_at IS NOT NULL AND i.to_state <> 'Succeeded' AS cancelled,
            CASE WHEN j.cancel_requested_at IS NOT NULL AND i.to_state <> 'Succeeded' THEN 'Cancelled'
                 ELSE i.to_state END AS becomes
-    FROM {unnest("i", COLUMNS)}
-    JOIN turno.jobs AS j ON j.id = i.id
-    WHERE j.id = ANY (%(id)s::uuid[]) AND j.dispatch_id = i.dispatch_id AND j.worker_id = i.worker_id
-      AND COALESCE(j.state, '') = 'Processing'
-      AND (SELECT count(*) FROM probes) >= 0
-    ORDER BY j.id FOR NO KEY UPDATE OF j
+    FROM (SELECT * FROM json_to_recordset(%(ends)s::json) AS e({GIVEN}) ORDER BY id) AS i
+    CROSS JOIN LATERAL (
+        SELECT j.* FROM turno.jobs AS j
+        WHERE j.id = i.id AND j.dispatch_id = i.dispatch_id AND j.worker_id = i.worker_id
+          AND COALESCE(j.state, '') = 'Processing'
+        FOR NO KEY UPDATE OF j
+    ) AS j
+    WHERE (SELECT count(*) FROM probes) >= 0 AND j.id = i.id
 ), changed AS (
     UPDATE turno.jobs AS j
     SET state = l.becomes,
@@ -95,10 +101,9 @@ WITH probes AS MATERIALIZED (
     FROM locked AS l
     WHERE j.id = l.id AND j.dispatch_id = l.dispatch_id AND j.worker_id = l.worker_id
       AND COALESCE(j.state, '') = 'Processing'
-    RETURNING j.id, j.state, j.dispatch_id, j.queue, j.priority
-) {dispatch("changed")}, ended AS (
-    SELECT l.*, width_bucket(l.duration, ARRAY[{BOUNDS}]) AS bucket
-    FROM locked AS l JOIN changed AS c ON c.id = l.id
+    RETURNING l.*, j.dispatch_id AS drawn, j.priority
+) {dispatch("(SELECT id, becomes AS state, drawn AS dispatch_id, queue, priority FROM changed) AS entered")}, ended AS (
+    SELECT *, width_bucket(duration, ARRAY[{BOUNDS}]) AS bucket FROM changed
 ), freed AS (
     DELETE FROM turno.concurrency_slots AS s USING ended AS e
     WHERE s.job_id = e.id AND s.dispatch_id = e.dispatch_id RETURNING s.key_id
@@ -177,6 +182,27 @@ def seconds(measured: float | None) -> float | None:
     return float(measured) if measured is not None and math.isfinite(measured) and measured >= 0 else None
 
 
+def given(endings: Sequence[tuple[UUID, Ending]]) -> dict[str, Any]:
+    """The parameters of FINISH for these ends, each as (worker that owned it, ending): a JSON list of objects in which
+    fields without a value are left out. Arrays by column cost the client several times as much."""
+    rows = []
+    for worker_id, e in endings:
+        row: dict[str, Any] = {
+            "id": e.id, "dispatch_id": e.dispatch_id, "worker_id": worker_id, "to_state": e.to, "outcome": e.outcome,
+            "reason": e.reason, "counted": e.counted, "lost": int(e.lost), "delay": e.delay,
+            "waiting_for": e.waiting_for, "result": e.result, "failure_kind": e.failure_kind,
+            "duration": seconds(e.duration), "progress": e.progress, "stage": e.stage, "tries": e.tries,
+            "exit_code": e.exit_code, "signal": e.signal, "peak_memory": e.peak_memory,
+        }  # fmt: skip
+        if (error := e.error) is not None:
+            row |= {"error_type": error.type, "error_message": error.message, "stack": error.stack}
+            row["fingerprint"] = error.fingerprint
+        if e.to is State.FAILED:
+            row["letter_id"] = new_id()
+        rows.append({name: value for name, value in row.items() if value is not None})
+    return {"id": [e.id for _, e in endings], "ends": json_text(rows)}
+
+
 def finish(
     cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], *, locked: Collection[int] | None = None
 ) -> list[Finished]:
@@ -187,20 +213,9 @@ def finish(
 
     Returns those whose fence held; the others were changed by nobody here.
     """
-    rows = []
-    for worker_id, e in endings:
-        error = e.error
-        rows.append((
-            e.id, e.dispatch_id, worker_id, str(e.to), str(e.outcome), str(e.reason), e.counted, int(e.lost),
-            None if e.delay is None else float(e.delay), str(e.waiting_for) if e.waiting_for else None, e.result,
-            error.type if error else None, error.message if error else None, error.stack if error else None,
-            error.fingerprint if error else None, str(e.failure_kind) if e.failure_kind else None,
-            seconds(e.duration), e.progress, e.stage, e.tries, e.exit_code, e.signal, e.peak_memory,
-            new_id() if e.to is State.FAILED else None,
-        ))  # fmt: skip
     if locked is None:
         locked = keys.lock_held(cursor, [(e.id, e.dispatch_id) for _, e in endings])
-    written = fetch(cursor, FINISH, arrays(COLUMNS, rows) | {"broker": broker()})
+    written = fetch(cursor, FINISH, given(endings) | {"broker": broker()})
     found = [Finished(id_, token, State(state), queue, n) for id_, token, state, queue, n, *_ in written]
     if written and written[0][6]:
         pass_on(cursor, written[0][6], locked)

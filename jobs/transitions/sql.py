@@ -4,11 +4,13 @@ Law 6: every multi-row write locks jobs by id; a deadlock or serialization error
 transaction, unless it is part of the caller's.
 """
 
+import json
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import orjson
 from django.db import DataError, IntegrityError, OperationalError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
@@ -75,6 +77,17 @@ def arrays(columns: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, l
     names = list(columns)
     turned = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     return {name: list(values) for name, values in zip(names, turned, strict=True)}
+
+
+def json_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The parameter of `json_to_recordset`: a JSON list of objects.
+
+    What is no JSON for PostgreSQL (half of a surrogate pair, a number of more than 64 bits) is its to refuse.
+    """
+    try:
+        return orjson.dumps(rows).decode()
+    except TypeError:
+        return json.dumps(rows, default=str)
 
 
 def fetch(cursor: CursorWrapper, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ from jobs import transitions
 from jobs.metrics import BUCKETS
 from jobs.outcomes import LogLine
 from jobs.states import State
+from jobs.transitions.finish import FINISH
 from tests.transitions import rows
 from tests.transitions.edges import CALLER, ERROR, Fence, claimant, ending, lose, make
 from tests.transitions.rows import ago, execute
@@ -218,3 +219,19 @@ def test_every_token_is_new_and_none_comes_back():
     assert len(set(seen)) == 5
     assert [attempt["dispatch_id"] for attempt in rows.attempts(case.made.id)] == seen[:-1]
     assert [attempt["ordinal"] for attempt in rows.attempts(case.made.id)] == [1, 2, 3, 4]
+
+
+def test_the_histogram_has_a_column_for_every_bucket_of_the_metrics():
+    assert FINISH.count("FILTER (WHERE bucket =") == len(BUCKETS) + 1
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [{"exit_code": 2**70}, {"stage": "\ud800"}, {"stage": "a\0b"}, {"result": '"\ud800"'}, {"peak_memory": 2**63}],
+    ids=["no integer", "half a character", "NUL", "half a character in the result", "too much memory"],
+)
+def test_what_cannot_be_stored_ends_its_own_job_and_no_other(spoiled):
+    good, bad = running(), running()
+    answers = settle(ending(good, State.SUCCEEDED), ending(bad, State.SUCCEEDED, **spoiled))
+    assert [answer.state for answer in answers] == [State.SUCCEEDED, State.FAILED]
+    assert rows.job(bad.made.id)["error_type"] == "ResultError"
