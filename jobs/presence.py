@@ -8,6 +8,8 @@ from uuid import UUID
 import orjson
 from django.db import connections
 
+from jobs import quick
+
 # A worker that was believed dead and beats again (it was frozen) is Online again: the row says what is true now.
 BEAT = """
 INSERT INTO turno.workers (id, name, host, boot_id, pid_namespace, pid, pid_started, version, queues, types, state,
@@ -56,8 +58,11 @@ SELECT id, name, pid, pid_started,
 FROM near ORDER BY id
 """
 FORGET = """
-DELETE FROM turno.workers
-WHERE state = 'Offline' AND COALESCE(stopped_at, seen_at) < now() - %(age)s::float8 * interval '1 second'
+DELETE FROM turno.workers WHERE id = ANY (ARRAY(
+    SELECT id FROM turno.workers
+    WHERE state = 'Offline' AND COALESCE(stopped_at, seen_at) < now() - %(age)s::float8 * interval '1 second'
+    ORDER BY seen_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+))
 """
 
 
@@ -143,10 +148,10 @@ def sweep(*, silent_for: float, using: str = "default") -> int:
         return cursor.rowcount
 
 
-def forget(*, offline_for: float, using: str = "default") -> int:
-    """Delete the rows of workers that have been Offline for `offline_for` seconds; touches no job."""
-    with connections[using].cursor() as cursor:
-        cursor.execute(FORGET, {"age": float(offline_for)})
+def forget(*, offline_for: float, limit: int = 500, using: str = "default") -> int:
+    """Delete at most `limit` rows of workers that have been Offline for `offline_for` seconds; touches no job."""
+    with quick.batch(using) as cursor:
+        cursor.execute(FORGET, {"age": float(offline_for), "limit": limit})
         return cursor.rowcount
 
 

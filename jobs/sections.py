@@ -109,7 +109,7 @@ Count = Annotated[int, BeforeValidator(_no_truth)]
 Number = Annotated[float, BeforeValidator(_no_truth)]
 Positive = Annotated[Duration, Field(gt=0)]
 Ratio = Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=1)]
-Span = Annotated[Duration, Field(ge=0.1, le=86400)]  # of a breaker: a day at most
+Span = Annotated[Duration, Field(ge=0.1, le=86400)]  # a day at most
 MOST_EXECUTIONS = 1_000_000  # that a breaker may be told to wait for
 # From 1 ms on: PostgreSQL's own parameters are whole milliseconds, and 0 there switches a timeout off.
 DatabaseTimeout = Annotated[Duration, Field(ge=0.001, le=86400)]
@@ -217,8 +217,9 @@ class Retention(Section):
     failed: Duration = 30 * 86400.0
     offline_workers: Duration = 86400.0
     dead_letters: Duration = 90 * 86400.0
-    metrics: Duration = 35 * 86400.0
-    interval: Positive = 60.0
+    metrics: Annotated[Duration, Field(ge=86400)] = 35 * 86400.0  # the figures of a day look back so far
+    audit: Duration = 180 * 86400.0
+    interval: Span = 60.0
     batch_size: Count = Field(500, ge=1, le=5000)
 
 

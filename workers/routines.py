@@ -5,16 +5,18 @@ from random import Random
 from time import monotonic
 from uuid import UUID
 
-from jobs import events, presence, serving, transitions, upkeep
+from jobs import events, presence, serving, transitions
 from jobs.conf import Settings, conf
-from jobs.states import State
 from workers.connections import ENGINE
+from workers.folders import sweep_folders
 from workers.gates import Gates
 from workers.instants import Instants
 from workers.locks.made import give_back
 from workers.neighbours import Neighbours, sweep_run_files
 from workers.policies import attempt_timeout, retry_policy
+from workers.promises import Promises
 from workers.recurring import STARTED, Declared, Recurring
+from workers.retention import Retention
 from workers.service import Service
 
 log = logging.getLogger(__name__)
@@ -153,28 +155,12 @@ def sweep_workers() -> int:
     return silent + forgotten
 
 
-def retain() -> int:
-    """Delete what is older than it is kept: jobs, keys, metrics, sessions, acts over many; the largest batch."""
-    kept = conf().retention
-    ages = {State.SUCCEEDED: kept.succeeded, State.CANCELLED: kept.cancelled, State.FAILED: kept.failed}
-    deleted = [
-        transitions.purge(state, age=age, letters=kept.dead_letters, limit=kept.batch_size, using=ENGINE)
-        for state, age in ages.items()
-    ]
-    if any(deleted):
-        log.info("jobs.purged", extra={"count": sum(deleted)})
-    deleted.append(transitions.forget_keys(limit=kept.batch_size, using=ENGINE))
-    deleted.append(upkeep.forget_metrics(age=kept.metrics, limit=kept.batch_size, using=ENGINE))
-    deleted.append(upkeep.forget_bulk(limit=kept.batch_size, using=ENGINE))
-    deleted.append(upkeep.forget_sessions(limit=kept.batch_size, using=ENGINE))
-    return max(deleted)
-
-
 def services(gates: Gates | None = None, declared: Declared | None = None) -> dict[str, Service]:
     """The routines of a worker, by name; `gates` is told what it is to open, `declared` is asked what it found."""
     settings = conf()
     recovery, gates = settings.recovery, gates or Gates()
     recurring, declared = Recurring(), declared or Declared()
+    promises, retention = Promises(), Retention()
     promoter = Instants(promote_due, lambda: transitions.next_due(using=ENGINE))
     made = [
         Service("promoter", promoter.run_once, interval=promoter.interval, batch=settings.scheduler.batch_size),
@@ -184,11 +170,13 @@ def services(gates: Gates | None = None, declared: Declared | None = None) -> di
         Service("circuits", turn_circuits, interval=CIRCUITS, batch=1),
         Service("recurring", recurring.run_once, interval=recurring.interval, batch=settings.scheduler.batch_size),
         Service("gates", gates.run_once, interval=gates.interval, batch=1),
+        Service("promises", promises.run_once, interval=promises.interval),
         Service("presence", sweep_workers, interval=settings.worker.silent_after),
-        Service("retention", retain, interval=settings.retention.interval, batch=settings.retention.batch_size),
+        Service("retention", retention.run_once, interval=retention.interval),
         # Each machine has its own: no leader elsewhere can see what has died here.
         Service("neighbours", Neighbours().take_back, interval=settings.worker.heartbeat_interval, exclusive=False),
         Service("declared", declared.run_once, interval=STARTED, exclusive=False),
         Service("run files", sweep_run_files, interval=RUN_FILES, exclusive=False),
+        Service("folders", sweep_folders, interval=RUN_FILES, exclusive=False),
     ]
     return {service.name: service for service in made}

@@ -16,6 +16,7 @@ from jobs.models.flow import (
 )
 from jobs.models.history import DeadLetter, JobArtifact, JobAttempt, JobLog, JobStateChange
 from jobs.models.job import Job
+from jobs.models.promises import PromiseCheck, StormReport
 
 __all__ = [
     "BulkRun",
@@ -35,9 +36,11 @@ __all__ = [
     "MetricsMinute",
     "OutboxMessage",
     "Pause",
+    "PromiseCheck",
     "Queue",
     "Rate",
     "RecurringJob",
+    "StormReport",
     "UnservedType",
     "Worker",
 ]

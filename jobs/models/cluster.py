@@ -1,9 +1,12 @@
 """The cluster: workers, leases, recurring jobs, the outbox, metrics by the minute."""
 
+from zoneinfo import ZoneInfo
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import ExtractMinute, Now
+from django.db.models.lookups import Exact
 
 from jobs.bounds import PRIORITIES
 from jobs.models.base import check, queue_name, table, type_name
@@ -173,6 +176,15 @@ class MetricsMinute(models.Model):
             check(
                 "metrics_counts_not_negative",
                 Q(succeeded__gte=0, failed__gte=0, retried__gte=0, cancelled__gte=0, lost__gte=0),
+            ),
+        ]
+        # What is still to be folded (`jobs.upkeep.folding`), over workers and by the hour.
+        indexes = [
+            models.Index(fields=["minute"], name="metrics_of_workers", condition=Q(worker_id__isnull=False)),
+            models.Index(
+                fields=["minute"],
+                name="metrics_by_minute",
+                condition=~Q(Exact(ExtractMinute("minute", tzinfo=ZoneInfo("UTC")), 0)),
             ),
         ]
 

@@ -6,7 +6,7 @@ from jobs.queries.bounded import Count
 from jobs.queries.catalogue import TypeRow, job_types
 from jobs.queries.causes import Cause, CausePage, LetterCounts, causes, letter_counts
 from jobs.queries.circuits import CircuitRow, circuit, circuits
-from jobs.queries.counters import counter
+from jobs.queries.counters import counter, retained
 from jobs.queries.counts import count, guess, newer, tabs, total
 from jobs.queries.cursor import NEWEST, OLDEST, Cursor
 from jobs.queries.depths import Depth, depths
@@ -34,6 +34,7 @@ from jobs.queries.listing import Page, page
 from jobs.queries.onejob import Detail, LogPage, detail, logs
 from jobs.queries.outbox import Outbox, outbox
 from jobs.queries.pauses import PauseRow, pauses
+from jobs.queries.promises import Broken, Hour, Look, Promises, Storm, broken_invariants, promises
 from jobs.queries.queues import QueueRow, queues
 from jobs.queries.rhythm import Minute, rhythm
 from jobs.queries.seats import QueueUse, Running, Seat
@@ -46,6 +47,7 @@ __all__ = [
     "OLDEST",
     "Board",
     "BoardWorker",
+    "Broken",
     "BrokenModule",
     "Cause",
     "CausePage",
@@ -58,6 +60,7 @@ __all__ = [
     "Ended",
     "Glance",
     "Hindrances",
+    "Hour",
     "JobFilter",
     "JobList",
     "Kind",
@@ -69,16 +72,19 @@ __all__ = [
     "LogKey",
     "LogLines",
     "LogPage",
+    "Look",
     "Minute",
     "Outbox",
     "Page",
     "Past",
     "PauseRow",
+    "Promises",
     "QueueRow",
     "QueueUse",
     "Running",
     "Seat",
     "Stats",
+    "Storm",
     "StuckHandler",
     "TypeRow",
     "Unserved",
@@ -88,6 +94,7 @@ __all__ = [
     "WorkerTrouble",
     "attention",
     "board",
+    "broken_invariants",
     "broken_modules",
     "causes",
     "circuit",
@@ -114,7 +121,9 @@ __all__ = [
     "past",
     "pauses",
     "payloads",
+    "promises",
     "queues",
+    "retained",
     "rhythm",
     "rows",
     "stats",

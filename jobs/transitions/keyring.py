@@ -6,6 +6,7 @@ the key is not seen here: it is told of after its commit, and whoever opens the 
 
 from django.db.backends.utils import CursorWrapper
 
+from jobs import quick
 from jobs.transitions.keys import IN_QUEUE
 from jobs.transitions.sql import fetch, in_transaction
 
@@ -22,14 +23,23 @@ AND CASE k.kind WHEN 'key' THEN NOT EXISTS (
     SELECT FROM turno.job_types AS t WHERE t.name = k.value AND t.max_running IS NOT NULL OFFSET 0
 ) END
 """
+# Where so many are in use that one call can't look at all of them, it begins anywhere.
+START = """
+SELECT CASE WHEN count(*) > %(looked_at)s THEN (
+    SELECT min(id) + floor(random() * (max(id) - min(id)))::bigint FROM turno.concurrency_keys
+) ELSE 0 END FROM (SELECT FROM turno.concurrency_keys LIMIT %(looked_at)s + 1) AS k
+"""
 FORGET = f"""
 SELECT k.id FROM turno.concurrency_keys AS k
-WHERE k.created_at < now() - %(age)s::float8 * interval '1 second' AND {UNUSED}
+WHERE k.id = ANY (ARRAY(
+    SELECT id FROM turno.concurrency_keys WHERE id >= %(start)s::bigint ORDER BY id LIMIT %(looked_at)s
+)) AND k.created_at < now() - %(age)s::float8 * interval '1 second' AND {UNUSED}
 ORDER BY k.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """
 # The look before saw what was committed before the lock: somebody may have taken a slot, or parked, up to it.
 FORGOTTEN = f"DELETE FROM turno.concurrency_keys AS k WHERE k.id = ANY(%(ids)s::bigint[]) AND {UNUSED}"
 KEPT = 3600.0  # seconds: a key that comes again within the hour finds its row
+LOOKED_AT = 10  # keys that are looked at for each that may go
 
 
 def forget_keys(*, age: float = KEPT, limit: int, using: str = "default") -> int:
@@ -39,7 +49,10 @@ def forget_keys(*, age: float = KEPT, limit: int, using: str = "default") -> int
     """
 
     def work(cursor: CursorWrapper) -> int:
-        ids = [id_ for (id_,) in fetch(cursor, FORGET, {"age": float(age), "limit": limit})]
+        quick.limit(cursor)
+        params = {"age": float(age), "limit": limit, "looked_at": limit * LOOKED_AT}
+        [(start,)] = fetch(cursor, START, params)
+        ids = [id_ for (id_,) in fetch(cursor, FORGET, params | {"start": start})]
         if not ids:
             return 0
         cursor.execute(FORGOTTEN, {"ids": ids})

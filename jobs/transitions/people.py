@@ -14,6 +14,7 @@ from jobs.transitions import keys
 from jobs.transitions.handover import pass_on, tell_of_keys
 from jobs.transitions.outbox import broker, dispatch, enqueued
 from jobs.transitions.parents import after_ends, lock_parents, park_children
+from jobs.transitions.purge import unlink
 from jobs.transitions.sql import CONTROL, TRIES, fetch, in_transaction, notify, notify_all
 
 LOCK = """
@@ -204,6 +205,7 @@ def delete(ids: Sequence[UUID], *, using: str = "default") -> list[Verdict]:
         final = [i for i, (state, *_) in found.items() if state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)]
         if final:
             after_ends(cursor, final)  # they were looked at, unless whoever was to look was lost
+            unlink(cursor, final)
             cursor.execute(DELETE, {"ids": final})
         return [
             _missing(id_)

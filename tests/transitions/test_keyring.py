@@ -55,3 +55,15 @@ def test_only_so_many_leave_at_once_and_none_that_is_new():
     execute("INSERT INTO turno.concurrency_keys (kind, value) VALUES ('key', 'new')")
     assert [forget(limit=5), forget(limit=5), forget(limit=5)] == [5, 2, 0]
     assert known() == ["new"]
+
+
+def test_where_very_many_are_in_use_a_call_looks_at_some_and_in_time_at_all():
+    make_job(concurrency_key="k0", concurrency_limit=1)
+    execute("INSERT INTO turno.concurrency_keys (kind, value) SELECT 'key', 'k' || n FROM generate_series(0, 40) AS n")
+    execute(
+        "INSERT INTO turno.concurrency_slots (key_id, slot, job_id, dispatch_id) "
+        "SELECT k.id, 1, j.id, gen_random_uuid() FROM turno.concurrency_keys AS k, turno.jobs AS j "
+        "WHERE k.value <> 'k40'"
+    )
+    assert sum(forget(limit=1) for _ in range(500)) == 1
+    assert "k40" not in known()

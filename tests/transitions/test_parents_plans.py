@@ -27,7 +27,7 @@ from jobs.transitions.parents import (
     WAITING,
     WAKE,
 )
-from jobs.transitions.purge import PURGE
+from jobs.transitions.purge import HOLD, LOOK, STILL, UNLINK
 from jobs.transitions.sql import arrays
 from tests.database.explain import indexes_used, tables_scanned
 from tests.kit import emptied
@@ -36,6 +36,10 @@ from tests.transitions.test_plans import plan_with_values, plan_without_values
 
 pytestmark = pytest.mark.django_db
 IDS = [uuid4() for _ in range(50)]
+OLD = {
+    "state": "Succeeded", "age": 7 * 86400.0, "letters": 1e6, "ended": "-infinity", "after": IDS[0], "looked_at": 5000,
+    "limit": 500, "ids": IDS, "rows": 5000,
+}  # fmt: skip
 STATEMENTS = {
     "depend": (DEPEND, arrays(COLUMNS, [(one, other, "run") for one, other in pairwise(IDS)])),
     "who has children": (ANY_CHILD, {"ended": IDS}),
@@ -52,12 +56,16 @@ STATEMENTS = {
     "unseen": (UNSEEN, {"unseen_for": 2.0, "limit": 500}),
     "gates": (NEXT_GATES, {"after": str(IDS[0]), "gates": 1000}),
     "at gates": (AT_GATES, {"gates": [str(id_) for id_ in IDS], "limit": 500}),
-    "purge": (PURGE.format(state="Succeeded"), {"age": 7 * 86400.0, "letters": 1e6, "limit": 500}),
+    "the look of retention": (LOOK.format(state="Succeeded"), OLD),
+    "the lock of retention": (HOLD, OLD),
+    "its second look": (STILL, OLD),
+    "what is unlinked": (UNLINK, OLD),
 }
 MEANT = {
     "jobs_pkey", "jobs_child_order", "jobs_finished_order", "job_dependencies_pkey", "dependencies_one_pair",
     "job_dependencies_parent_id_b158293b", "dead_letters_by_cause", "dead_letters_job_id_idx",
 }  # fmt: skip
+OF_RETENTION = ["the look of retention", "its second look", "what is unlinked"]
 LOOKS = pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
 
 
@@ -104,7 +112,7 @@ def test_a_statement_finds_its_rows_by_its_index(statement, look, known, many_ch
 
 
 @LOOKS
-@pytest.mark.parametrize("statement", ["who has children", "the children", "what falls", "purge"])
+@pytest.mark.parametrize("statement", ["who has children", "the children", "what falls", *OF_RETENTION])
 def test_one_job_with_nearly_all_the_children_spoils_no_other_jobs_plan(statement, look, many_children, db):
     """The statistics of its column speak of that job alone."""
     execute(

@@ -64,11 +64,11 @@ def test_retention_keeps_what_a_waiting_child_names_and_nothing_longer(using):
     done, parent = make_job(State.SUCCEEDED, **old).id, running()
     id_ = child(done, parent)
     keep = {"age": 500.0, "letters": 0.0, "limit": 9, "using": using}
-    assert transitions.purge(State.SUCCEEDED, **keep) == 0
+    assert transitions.purge(State.SUCCEEDED, **keep).jobs == 0
     transitions.check_parents([id_])
-    assert transitions.purge(State.SUCCEEDED, **keep) == 0
+    assert transitions.purge(State.SUCCEEDED, **keep).jobs == 0
     end(parent)
-    assert transitions.purge(State.SUCCEEDED, **keep) == 1
+    assert transitions.purge(State.SUCCEEDED, **keep).jobs == 1
     assert (rows.job(done), rows.state(id_)) == (None, "Enqueued")
 
 
