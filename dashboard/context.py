@@ -23,6 +23,7 @@ class Navigation:
     letters: int | None
     letters_estimated: bool = False
     paused: int = 0  # queues
+    broken: int = 0  # invariants
 
 
 def navigation() -> Navigation:
@@ -37,7 +38,9 @@ def _counted() -> Navigation:
     stats, fleet = reads.stats(), reads.fleet()
     live = sum(worker.state != "Offline" for worker in fleet)
     paused = sum(pause.scope == "queue" for pause in shared("pauses", PATIENT, queries.pauses))
-    return Navigation(live, stats.dead_letters, "dead_letters" in stats.estimated, paused)
+    looked = queries.broken_invariants()
+    broken = 0 if looked is None else len(looked[1])
+    return Navigation(live, stats.dead_letters, "dead_letters" in stats.estimated, paused, broken)
 
 
 def app(request: HttpRequest) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Self
 
-TOPICS = ("jobs", "workers", "letters", "queues")
+TOPICS = ("jobs", "workers", "letters", "queues", "promises")
 # With all of these ids the JSON stays below the 8,000 bytes that NOTIFY takes.
 MOST_JOBS = 150
 MOST_WORKERS = 40

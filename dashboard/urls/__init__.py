@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-SCREENS = ("app", "painel", "tarefas", "tarefa", "workers", "erros", "lotes", "recorrentes", "filas")
+SCREENS = ("app", "painel", "tarefas", "tarefa", "workers", "erros", "lotes", "recorrentes", "filas", "promessas")
 
 urlpatterns = [
     path("", include("dashboard.urls.entry")),

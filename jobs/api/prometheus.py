@@ -1,10 +1,10 @@
 """The figures of now in the text format of Prometheus, read when somebody scrapes; this process counts nothing.
 
-Every web process sees the same database, so a scrape of any one of them is the whole house. All but one are gauges:
+Every web process sees the same database, so a scrape of any one of them is the whole house. All but two are gauges:
 what ended is told for the last hour, since the rows that it is counted from are deleted one day.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.exposition import choose_encoder
@@ -30,8 +30,10 @@ class _Figures(Collector):
         yield from _queues(queries.depths(board))
         yield from _outbox(queries.outbox())
         yield from _circuits(queries.circuits())
+        yield from _promises(queries.broken_invariants())
         swept = "Gates that the sweep had to open, since somebody else did not: 0 in a healthy house."
         yield CounterMetricFamily("turno_gates_swept", swept, value=queries.counter("gates_swept"))
+        yield _retention(queries.retained())
 
 
 def _gauge(name: str, says: str, labels: Collection[str], rows: Iterable[Row]) -> GaugeMetricFamily:
@@ -97,6 +99,16 @@ def _outbox(found: queries.Outbox) -> Iterator[Metric]:
     yield _gauge("outbox_queue_failing", "Refused at the last try, by queue.", ["queue"], failing)
 
 
+def _promises(found: tuple[float, Collection[str]] | None) -> Iterator[Metric]:
+    """Without a look nothing is told: 0 would say that all is well."""
+    broken: list[Row] = [] if found is None else [([], float(len(found[1])))]
+    yield _gauge("broken_invariants", "Invariants that the last look at the promises has found broken.", [], broken)
+    each: list[Row] = [] if found is None else [([name], 1.0) for name in found[1]]
+    yield _gauge("invariant_broken", "1 for each of them.", ["invariant"], each)
+    age: list[Row] = [] if found is None else [([], found[0])]
+    yield _gauge("promises_looked_age_seconds", "The age of that look, which the leader makes every minute.", [], age)
+
+
 FIGURES = _Figures()
 
 
@@ -104,6 +116,13 @@ def exposition(accept: str) -> tuple[bytes, str]:
     """The figures and their content type, for what the `Accept` header asks for. Raises DatabaseError."""
     encode, content_type = choose_encoder(accept)
     return encode(FIGURES), content_type
+
+
+def _retention(found: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily("turno_retention_rows", "Rows that retention has deleted or folded.", labels=["rule"])
+    for rule, rows in found.items():
+        family.add_metric([rule], rows)
+    return family
 
 
 def _circuits(found: Collection[queries.CircuitRow]) -> Iterator[Metric]:

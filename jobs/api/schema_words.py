@@ -83,6 +83,12 @@ DESCRIPTIONS = (
     gettext_noop("One of those that the act would meet."),
     gettext_noop("What an act over many would apply to; nothing was changed."),
     gettext_noop("An act over many, which runs on the server; ask for it again until ended is true."),
+    gettext_noop("An invariant: what holds, whether it does, and what to do when it does not."),
+    gettext_noop("One of the three promises, with its statements, the broken ones first."),
+    gettext_noop("The last look at the promises, which the leader makes every minute."),
+    gettext_noop("The report of the last storm: what was struck, how often, and what was broken afterwards."),
+    gettext_noop("The three promises as the leader's last look has found them."),
+    gettext_noop("Of a promise or a statement: kept, broken, or nobody knows."),
     gettext_noop("What an act is done to."),
     gettext_noop("What is done; dead letters know requeue and discard, jobs the others and requeue."),
 )

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs import health
+from jobs import health, upkeep
 from jobs.version import VERSION
 from tests.api.client import KEY, Api
 from tests.outbox.rows import with_broker
@@ -99,3 +99,10 @@ def test_it_tells_of_breakers_that_are_not_closed():
         ("turno_circuit_state", ("open", "a.type")): 1,
         ("turno_circuit_parked", ("a.type",)): 3,
     }
+
+
+def test_it_counts_what_retention_has_done():
+    upkeep.count("jobs_failed", 3)
+    upkeep.count("jobs_failed", 4)
+    found = scraped()
+    assert found["turno_retention_rows_total", ("jobs_failed",)] == 7

@@ -28,6 +28,7 @@ def test_every_route_of_the_core_is_in_it(document):
         ("POST", "/api/jobs"), ("GET", "/api/jobs"), ("POST", "/api/jobs/batch"), ("GET", "/api/jobs/{id}"),
         ("DELETE", "/api/jobs/{id}"), ("GET", "/api/jobs/{id}/logs"), ("POST", "/api/jobs/{id}/cancel"),
         ("POST", "/api/jobs/{id}/requeue"), ("POST", "/api/jobs/{id}/run-now"), ("GET", "/api/stats"),
+        ("GET", "/api/promises"),
         ("GET", "/api/workers"), ("GET", "/api/queues"), ("GET", "/api/job-types"), ("GET", "/api/info"),
         ("GET", "/health/live"), ("GET", "/health/ready"),
         ("POST", "/api/jobs/bulk/cancel"), ("POST", "/api/jobs/bulk/requeue"),

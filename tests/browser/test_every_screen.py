@@ -24,6 +24,7 @@ SCREENS = {
     "filas": "/painel/filas",
     "fila": "/painel/filas/reports",
     "erros": "/painel/erros",
+    "promessas": "/painel/promessas",
     "recorrentes": "/painel/recorrentes?aberta={schedule}",
     "recorrente": "/painel/recorrentes/{schedule}",
     "recorrente nova": "/painel/recorrentes/nova",

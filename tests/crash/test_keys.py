@@ -13,9 +13,9 @@ from jobs.models import ConcurrencySlot, Counter, Job, JobAttempt, JobStateChang
 from jobs.operations import cancel
 from jobs.ratelimit import Limits, RateLimit
 from jobs.transitions.opening import SWEPT
+from tests.kit.gatecheck import wrong_slots
 from tests.kit.look import started, wait_state
 from tests.kit.processes import eventually
-from tests.transitions.flow import wrong_slots
 
 pytestmark = pytest.mark.crash
 TYPE = "probe.async"

@@ -226,7 +226,14 @@ BULK_CASES = [
     Case("bulk_runs_holder_beats", "bulk_runs", {"holder": NOBODY}),
 ]
 
-CASES = [*JOB_CASES, *HISTORY_CASES, *FLOW_CASES, *CLUSTER_CASES, *BULK_CASES]
+PROMISE_CASES = [
+    *_each("promise_checks_seconds_not_negative", "promise_checks", "seconds", -0.1),
+    *_each("storm_reports_one_row", "storm_reports", "id", 0, 2),
+    *_each("storm_reports_not_negative", "storm_reports", "seconds", -1.0),
+    *_each("storm_reports_not_negative", "storm_reports", "jobs", -1),
+]
+
+CASES = [*JOB_CASES, *HISTORY_CASES, *FLOW_CASES, *CLUSTER_CASES, *BULK_CASES, *PROMISE_CASES]
 
 # Neighbours of the cases that must pass: a constraint that refuses them is too strict.
 LEGAL = [

@@ -92,6 +92,8 @@ BASE: dict[str, Callable[[], Row]] = {
     "leases": lambda: {"name": uuid4().hex, "until": LATER},
     "recurring_jobs": _recurring,
     "bulk_runs": lambda: {"id": uuid4(), "act": "cancel", "target": "jobs", "filter": "{}", "before": NOON},
+    "promise_checks": lambda: {"seconds": 0.1, "attended": True},
+    "storm_reports": lambda: {"place": "here", "seed": 1, "seconds": 60.0, "jobs": 5},
     "metrics_minute": lambda: {"minute": NOON, "queue": "default", "type": uuid4().hex, "durations": [0, 0]},
 }
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.kit.gatecheck import wrong_slots
 from tests.transitions.ear import Ear
-from tests.transitions.flow import room_and_waiting, wrong_slots
+from tests.transitions.flow import room_and_waiting
 from tests.transitions.rows import empty_tables
 
 

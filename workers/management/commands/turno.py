@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from jobs.speech import _, ngettext
-from workers import alive, logs
+from workers import alive, doctor, logs
 from workers.demo.fill import NotEmpty, fill
 from workers.demo.life import live
 from workers.release import NotReleased, release_everything
@@ -39,6 +39,8 @@ class Command(BaseCommand):
         # What only its supervisor can say: that all of the worker's processes were killed and reaped.
         release.add_argument("--reaped", action="store_true", help=SUPPRESS)
         alive.add_arguments(commands.add_parser("alive", help=_("say whether the workers of this machine are alive")))
+        asked = commands.add_parser("check", help=_("say whether all is well, what is not, and what to do"))
+        asked.add_argument("--json", action="store_true", help=_("as one JSON document"))
         show = commands.add_parser("demo", help=_("fill an empty database with a demonstration"))
         show.add_argument("--seed", type=int, default=7, help=_("the same seed gives the same picture"))
         show.add_argument("--workers", type=_whole(6, 500), default=6, help=_("how many workers"))
@@ -49,6 +51,8 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         if options["command"] == "alive":
             sys.exit(alive.report(options["name"], options["timeout"]))
+        if options["command"] == "check":
+            sys.exit(doctor.check(self.stdout.write, as_json=options["json"]))
         logs.configure()
         if options["command"] == "demo":
             self._demo(**options)
