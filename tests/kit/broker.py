@@ -86,12 +86,12 @@ def loop_beside() -> Iterator[asyncio.AbstractEventLoop]:
 
     thread = threading.Thread(target=_quietly, args=(forever,), daemon=True)
     thread.start()
-    loop = ready.result(10)
+    loop = ready.result(60)
     try:
         yield loop
     finally:
         loop.call_soon_threadsafe(_cancel_all, loop)
-        thread.join(10)
+        thread.join(60)
 
 
 def _quietly(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -30,7 +30,7 @@ async def serve(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 def put(port: int, name: str, body: str, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
     """In the test: lay an answer down for the web process on that port."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("PUT", SHELF + name, json.dumps({"status": status, "headers": headers or {}, "body": body}))
         assert connection.getresponse().status == 204
