@@ -7,7 +7,17 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 ROOMS = ("jobs", "workers", "dashboard", "turno")
-LEFT_OUT = {".git", ".venv", ".venv-test", ".turno", "__pycache__", "node_modules", "staticfiles", "artifacts"}
+LEFT_OUT = {
+    ".git",
+    ".venv",
+    ".venv-test",
+    ".venv-peers",
+    ".turno",
+    "__pycache__",
+    "node_modules",
+    "staticfiles",
+    "artifacts",
+}
 
 
 @cache
