@@ -30,6 +30,9 @@ SERVING = f"""serving AS MATERIALIZED (
     SELECT DISTINCT queue FROM live
     WHERE takes AND queue <> ALL (ARRAY(SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED}))
 )"""
+# Of a job `e`: it was woken for whatever it waited for and has not started. As the index of what was ever woken has it.
+WOKEN = """e.admitted IS NOT NULL AND e.finished_at IS NULL AND e.waiting_for IS NULL
+    AND COALESCE(e.state, '') = 'Enqueued' AND e.admitted = e.dispatch_id"""
 # Parked jobs of an unknown type, as their index has them.
 UNKNOWN = "state = 'Scheduled' AND waiting_for = 'unknown_type'"
 # A row of `unserved_types` that holds now: whoever leads was there not long ago.

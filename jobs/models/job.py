@@ -35,7 +35,7 @@ class Job(models.Model):
 
     dispatch_id = models.UUIDField(null=True)
     admitted = models.UUIDField(
-        null=True, help_text="The token for which every slot and start that the job needs was given to it already."
+        null=True, help_text="The token for which every slot that the job needs was given to it already."
     )
     announced_at = models.DateTimeField(null=True)
     reannounced_at = models.DateTimeField(
@@ -200,6 +200,12 @@ class Job(models.Model):
                 "enqueued_at",
                 name="jobs_key_waiting",
                 condition=Q(concurrency_key__isnull=False, finished_at__isnull=True, waiting_for__isnull=True),
+            ),
+            # Those that were woken at a gate, be they waiting for a worker or running.
+            models.Index(
+                fields=["type"],
+                name="jobs_woken",
+                condition=Q(admitted__isnull=False, finished_at__isnull=True, waiting_for__isnull=True),
             ),
             models.Index(
                 "recurring_job_id",

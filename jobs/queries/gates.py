@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connections
 
 from jobs.ratelimit import PARTS
+from jobs.serving import WOKEN
 from jobs.states import State, Waiting
 
 SHOWN = 10
@@ -42,7 +43,7 @@ RATES = f"""
 SELECT r.type, r.allowed, r.window, COALESCE(spent.starts, 0)::int,
     CASE WHEN spent.starts >= r.allowed
          THEN GREATEST(0, (spent.first + {PARTS + 1}) * r.window / {PARTS} - extract(epoch FROM now())) END::float8,
-    waits.jobs
+    waits.jobs, (SELECT count(*) FROM turno.jobs AS e WHERE {WOKEN} AND e.type = r.type)
 FROM turno.rates AS r
 CROSS JOIN LATERAL (
     SELECT sum((pair->>1)::numeric) AS starts, min((pair->>0)::numeric) AS first
@@ -80,7 +81,7 @@ class Other:
 class RateUse:
     """How much of a type's rate is spent: `spent` of `allowed` starts in `window` seconds; `opens_in` (seconds): when
     the first of them counts no more, None while another may start now; `waiting` jobs are parked for it, counted up to
-    COUNTED."""
+    COUNTED; `woken` are in their queues again and have not started."""
 
     type: str
     allowed: int
@@ -88,6 +89,12 @@ class RateUse:
     spent: int
     opens_in: float | None
     waiting: int = 0
+    woken: int = 0
+
+    @property
+    def promised(self) -> bool:
+        """Whether every start that is left is for one of those that are woken."""
+        return 0 < self.allowed - self.spent <= self.woken
 
     @property
     def load(self) -> int:

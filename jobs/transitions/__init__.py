@@ -41,7 +41,7 @@ from jobs.transitions.people import cancel, delete, requeue, run_now
 from jobs.transitions.priorities import reprioritise
 from jobs.transitions.probes import probe
 from jobs.transitions.promote import next_due, promote
-from jobs.transitions.purge import purge
+from jobs.transitions.purge import FIRST, Place, purge
 from jobs.transitions.queues import QueueSettings, set_queue, slots_of
 from jobs.transitions.reannounce import announced, reannounce, reannounce_oldest, waiting_queues
 from jobs.transitions.renew import Renewal, cancels, renew, strays
@@ -49,10 +49,12 @@ from jobs.transitions.settle import Settled, release, returned, settle, unstored
 from jobs.transitions.sql import CONTROL, DUE, GATES, OUTBOX, WORK
 from jobs.transitions.take_back import take_back
 from jobs.transitions.unknown import fail_unknown, open_unknown, park_unknown, park_unserved, watch_unserved
+from jobs.transitions.unused import forget_circuits, forget_types
 
 __all__ = [
     "CONTROL",
     "DUE",
+    "FIRST",
     "GATES",
     "OUTBOX",
     "WORK",
@@ -65,6 +67,7 @@ __all__ = [
     "Note",
     "OutboxRow",
     "Pause",
+    "Place",
     "QueueSettings",
     "Renewal",
     "Settled",
@@ -91,7 +94,9 @@ __all__ = [
     "expire_pauses",
     "fail_unknown",
     "fire",
+    "forget_circuits",
     "forget_keys",
+    "forget_types",
     "free_idle",
     "lease_outbox",
     "left",

@@ -1,7 +1,8 @@
 """Jobs with a key or a limit on their way to a worker: let through all their gates at once, or parked at the first.
 
 One transaction: the rows of the gates are locked, then the jobs, then what is taken is counted in a later statement,
-then all is written. A job that was woken with all that it needs in its hand (`admitted`) has passed them before.
+then all is written. A job that was woken with all that it needs in its hand (`admitted`) has passed them before. But
+the rate of its type is paid where the job starts, since a worker may come for it long after it was woken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from django.db.backends.utils import CursorWrapper
 from jobs.serving import QUEUE_PAUSED
 from jobs.states import Waiting
 from jobs.transitions.circuits import KEPT_BACK
-from jobs.transitions.gatekeeper import Gated, Gates, Stop
+from jobs.transitions.gatekeeper import Gated, Gates, Stop, promised
 from jobs.transitions.handover import COLUMNS, let_through, pass_on, tell_of_rates, waiting
 from jobs.transitions.keys import IN_QUEUE, KEY, LIMITED, RATED
 from jobs.transitions.pauses import HELD_BACK
@@ -22,9 +23,10 @@ from jobs.transitions.seats import SEATED
 from jobs.transitions.sql import arrays, fetch, in_transaction, unnest
 
 # Of a job `j`: whether a key or a limit is to be asked before it starts. Both lists are read once a statement.
+PASSED = "j.admitted IS NOT DISTINCT FROM j.dispatch_id"
 GATED = f"""(
-    (j.concurrency_key IS NOT NULL OR j.type = ANY (ARRAY({LIMITED} UNION ALL {RATED})))
-    AND j.admitted IS DISTINCT FROM j.dispatch_id
+    j.type = ANY (ARRAY({RATED}))
+    OR (j.concurrency_key IS NOT NULL OR j.type = ANY (ARRAY({LIMITED}))) AND NOT {PASSED}
 )"""
 STILL_ENQUEUED = f"""
 SELECT j.id FROM turno.jobs AS j JOIN {unnest("i", {"id": "uuid", "token": "uuid"})}
@@ -130,16 +132,18 @@ WHERE type = %(type)s::text
 
 
 def open_rate(type_: str, *, limit: int, using: str = "default") -> tuple[int, float | None]:
-    """Wake as many of those that wait for a type's rate as may start now, each with its start paid; how many.
+    """Wake as many of those that wait for a type's rate as may start now beside those that are woken; how many.
 
     And the seconds until another one may be woken; None when none waits. What has another gate before it by now goes
-    there. A type without a rate lets all through, `limit` at a time.
+    there. Each pays where it starts. A type without a rate lets all through, `limit` at a time.
     """
 
     def work(cursor: CursorWrapper) -> tuple[int, float | None]:
         peeked = fetch(cursor, PEEK_RATE, {"type": type_})
         budget = Budget(*peeked[0]) if peeked else None
-        room = limit if budget is None else min(limit, budget.left)
+        if budget is not None and budget.left:
+            budget.promised = dict(promised(cursor, [type_])).get(type_, 0)
+        room = limit if budget is None else min(limit, budget.room)
         if budget is not None and budget.set_back:
             room = max(1, room)  # none may go through, but from now on it is known when the window is over
         found = fetch(cursor, WAITING_FOR_RATE, {"type": type_, "limit": room + 1})
@@ -159,7 +163,7 @@ def open_rate(type_: str, *, limit: int, using: str = "default") -> tuple[int, f
 def _through(cursor: CursorWrapper, gates: Gates, wanted: Sequence[Gated]) -> int:
     there = {id_ for (id_,) in fetch(cursor, STILL_PARKED, {"id": [job.id for job in wanted]})}
     gates.heed_others(wanted)
-    gates.count()
+    gates.count(waking=True)
     through: list[Gated] = []
     elsewhere: list[tuple[Gated, Stop]] = []
     for job in wanted:

@@ -1,8 +1,8 @@
 """The gates of keys, limits and rates, locked and counted: asked for one job after the other, all or nothing for each.
 
 The gates of a job, in the order in which they are asked: concurrency key, limit of the type, rate of the type (which is
-paid last). Nobody holds the slot of one gate and waits for another: two jobs that did so for each other would wait for
-ever.
+paid last, and only by one that starts: who is woken gets its slots and a promise). Nobody holds the slot of one gate
+and waits for another: two jobs that did so for each other would wait for ever.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from uuid import UUID
 import orjson
 from django.db.backends.utils import CursorWrapper
 
-from jobs.serving import IN_FORCE, QUEUE_PAUSED
+from jobs.serving import IN_FORCE, QUEUE_PAUSED, WOKEN
 from jobs.states import Waiting
 from jobs.transitions import keys
 from jobs.transitions.keys import KEY, LIMITED, TYPE, Slot
@@ -28,7 +28,11 @@ RATES = """
 SELECT type, allowed, "window", spent, extract(epoch FROM clock_timestamp())::float8 FROM turno.rates
 WHERE type = ANY(%(types)s::text[]) ORDER BY type FOR NO KEY UPDATE
 """
-TAKEN = "SELECT key_id, slot FROM turno.concurrency_slots WHERE key_id = ANY(%(keys)s::bigint[])"
+TAKEN = "SELECT key_id, slot, job_id, dispatch_id FROM turno.concurrency_slots WHERE key_id = ANY(%(keys)s::bigint[])"
+# How many of each type were woken and have not started, be it that their workers are busy.
+PROMISED = f"""
+SELECT e.type, count(*) FROM turno.jobs AS e WHERE {WOKEN} AND e.type = ANY(%(types)s::text[]) GROUP BY e.type
+"""
 MOST = "SELECT name, max_running FROM turno.job_types WHERE name = ANY(%(types)s::text[])"
 TAKE = f"""
 INSERT INTO turno.concurrency_slots (job_id, dispatch_id, key_id, slot)
@@ -106,6 +110,8 @@ class Gates:
         self._rated = {name for kind, name in found if kind != TYPE}
         self._budgets: dict[str, Budget] = {}
         self._taken: dict[int, set[int]] = {}
+        self._own: set[tuple[UUID, UUID, int]] = set()
+        self._waking = False
         self._coming: dict[int, Sequence[Coming]] = {}
         self._pauses: list[tuple[str, str]] = []
         self._broken: set[str] = set()
@@ -173,20 +179,29 @@ class Gates:
                 return Stop(Waiting.PAUSE, f"{scope}:{value}")
         return Stop(Waiting.CIRCUIT, job.type) if job.type in self._broken else None
 
-    def count(self, *, coming: Mapping[int, Sequence[Coming]] | None = None) -> None:
-        """Count what is taken, in a statement after the locks; what `coming` has of a key may be as good as taken."""
+    def count(self, *, waking: bool = False, coming: Mapping[int, Sequence[Coming]] | None = None) -> None:
+        """Count what is taken, in a statement after the locks; what `coming` has of a key may be as good as taken.
+
+        `waking`: the jobs are to be woken, and not to be started. None of them pays, and those before them count.
+        """
         rows = fetch(self._cursor, TAKEN, {"keys": sorted(self._ids.values())}) if self._ids else []
         self._taken = {key: set() for key in self._ids.values()}
-        for key, slot in rows:
+        for key, slot, _job, _token in rows:
             self._taken[key].add(slot)
+        self._own = {(job, token, key) for key, _slot, job, token in rows}
         self._coming = dict(coming or {})
+        self._waking = waking
+        if waking and self._budgets:
+            for type_, woken in promised(self._cursor, self._budgets):
+                self._budgets[type_].promised = woken
         types = [value for kind, value in self._ids if kind == TYPE]
         self._most = dict(fetch(self._cursor, MOST, {"types": types})) if types else {}
 
     def ask(self, job: Gated) -> Stop | None:
         """None: all gates let the job through, and what it needs is taken. Else the first that does not.
 
-        One of a paused queue needs nothing before it is resumed. Raises NotLocked.
+        A slot that it has in its hand is its own. One of a paused queue needs nothing before it is resumed. Raises
+        NotLocked.
         """
         if stop := self._held_back(job):
             return stop
@@ -197,7 +212,7 @@ class Gates:
             if name not in self._ids:
                 raise NotLocked
             key = self._ids[name]
-            if limit is None:
+            if limit is None or (job.id, job.token, key) in self._own:
                 continue
             if len(self._taken[key]) + self._before(job, key) >= limit:
                 if waiting is Waiting.CONCURRENCY_KEY:
@@ -207,7 +222,8 @@ class Gates:
         if job.type in self._rated:
             if job.type not in self._budgets:
                 raise NotLocked
-            if not self._budgets[job.type].take():
+            budget = self._budgets[job.type]
+            if not (budget.promise() if self._waking else budget.take()):
                 return Stop(Waiting.RATE, job.type)
         for slot in wanted:
             self._taken[slot.key].add(slot.number)
@@ -238,6 +254,11 @@ class Gates:
         """Keep the starts that were paid, and the slots that were given."""
         if self.slots:
             self._cursor.execute(TAKE, arrays(keys.SLOTS, self.slots))
-        if self._budgets:
-            spent = [(type_, orjson.dumps(budget.spent).decode()) for type_, budget in self._budgets.items()]
-            self._cursor.execute(SPEND, arrays(("type", "spent"), spent))
+        news = [(type_, orjson.dumps(budget.spent).decode()) for type_, budget in self._budgets.items() if budget.news]
+        if news:
+            self._cursor.execute(SPEND, arrays(("type", "spent"), news))
+
+
+def promised(cursor: CursorWrapper, types: Iterable[str]) -> list[tuple[str, int]]:
+    """Of each of these types how many were woken and have not started; those of which none was are left out."""
+    return fetch(cursor, PROMISED, {"types": sorted(types)})

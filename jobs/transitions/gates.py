@@ -18,7 +18,8 @@ LET_GO = f"""freed AS (
         SELECT 'key:' || concurrency_key AS gate FROM moved WHERE concurrency_key IS NOT NULL
         UNION
         SELECT 'type:' || type FROM moved
-        WHERE type = ANY (ARRAY(SELECT name FROM turno.job_types WHERE max_running IS NOT NULL))
+        WHERE type = ANY (ARRAY(SELECT name FROM turno.job_types WHERE max_running IS NOT NULL
+            UNION ALL SELECT r.type FROM turno.rates AS r))
     ) AS gates
 )"""
 

@@ -142,7 +142,7 @@ def hand_over(
         gates = Gates.what_is_free(cursor, found, names)
         gates.heed_others(found)
         gates.paused_queues.update(asleep)
-        gates.count(coming=coming)
+        gates.count(waking=True, coming=coming)
         decided = _decide(gates, found, [row[0] for row in rows])
         woken += let_through(cursor, gates, decided.through, decided.elsewhere)
         if decided.unsure:

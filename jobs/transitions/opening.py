@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from django.db.backends.utils import CursorWrapper
 
-from jobs.serving import LIVE, SERVING
+from jobs.serving import LIVE, SERVING, WOKEN
 from jobs.states import Waiting
 from jobs.transitions import keys
 from jobs.transitions.admission import open_rate
@@ -74,17 +74,26 @@ WHERE s.taken_at < now() - interval '10 seconds' AND NOT EXISTS (
 )
 RETURNING s.key_id
 """
-# Woken with a slot, and then its queue was paused or lost its workers: others could run. It waits on without the slot;
-# a new token, since a claim of the old one needs no slot. OFFSET 0: see STALE.
+# Woken with a slot, or for a rate, and then its queue was paused or lost its workers: others could run. It waits on
+# without; a new token, since a claim of the old one needs no slot. OFFSET 0: see STALE.
 IDLE = f"""
 WITH {LIVE}, {SERVING}, idle AS MATERIALIZED (
-    SELECT DISTINCT s.job_id AS id, s.dispatch_id AS token
+    SELECT s.job_id AS id, s.dispatch_id AS token
     FROM turno.concurrency_slots AS s CROSS JOIN LATERAL (
         SELECT queue, state, dispatch_id FROM turno.jobs WHERE id = s.job_id OFFSET 0
     ) AS j
     WHERE s.taken_at < now() - interval '10 seconds' AND j.dispatch_id = s.dispatch_id AND j.state = 'Enqueued'
       AND NOT EXISTS (SELECT FROM serving AS q WHERE q.queue = j.queue)
-    ORDER BY s.job_id LIMIT %(limit)s
+    UNION
+    SELECT e.id, e.dispatch_id
+    FROM turno.rates AS r CROSS JOIN LATERAL (
+        SELECT id, dispatch_id FROM turno.jobs AS e
+        WHERE {WOKEN} AND e.type = r.type AND NOT EXISTS (SELECT FROM serving AS q WHERE q.queue = e.queue) OFFSET 0
+    ) AS e CROSS JOIN LATERAL (
+        SELECT at FROM turno.job_state_changes WHERE job_id = e.id ORDER BY id DESC LIMIT 1
+    ) AS last
+    WHERE last.at < now() - interval '10 seconds'
+    ORDER BY id LIMIT %(limit)s
 ), locked AS MATERIALIZED (
     SELECT j.id FROM turno.jobs AS j JOIN idle AS i ON i.id = j.id AND i.token = j.dispatch_id
     WHERE COALESCE(j.state, '') = 'Enqueued' ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
@@ -190,7 +199,7 @@ def count_found(found: int, *, using: str = "default") -> None:
 
 
 def free_idle(*, limit: int, silent_after: float, using: str = "default") -> int:
-    """Take slots back from jobs that were woken into a queue from which nobody takes work; how many jobs.
+    """Take slots and starts back from jobs that were woken into a queue from which nobody takes work; how many jobs.
 
     Nor are they given to others of these queues, each for a while: they would keep those that can run waiting.
     """

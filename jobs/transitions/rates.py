@@ -30,6 +30,8 @@ class Budget:
         self._now = max([here, *(part for part, _ in known)])
         self._spent = {part: count for part, count in known if part >= self._now - PARTS}
         self._since = now
+        self._taken = 0
+        self.promised = 0  # woken, and not started: for those nothing is paid as yet
 
     @staticmethod
     def having(window: float, started: int, now: float) -> list[list[int]]:
@@ -41,12 +43,30 @@ class Budget:
         """How many may start now."""
         return max(0, self._allowed - sum(self._spent.values()))
 
+    @property
+    def room(self) -> int:
+        """How many more may be woken now: whoever is woken and has not started is before them."""
+        return max(0, self.left - self.promised)
+
     def take(self) -> bool:
         """Start one, if one may."""
         if self.left <= 0:
             return False
         self._spent[self._now] = self._spent.get(self._now, 0) + 1
+        self._taken += 1
         return True
+
+    def promise(self) -> bool:
+        """Wake one, if one more may be woken; it pays where it starts."""
+        if self.room <= 0:
+            return False
+        self.promised += 1
+        return True
+
+    @property
+    def news(self) -> bool:
+        """Whether there is anything new to be kept."""
+        return self._taken > 0 or self.set_back
 
     @property
     def spent(self) -> list[list[int]]:
@@ -55,11 +75,12 @@ class Budget:
 
     @property
     def wait(self) -> float:
-        """Seconds until one may start; 0 when one may."""
-        if self.left > 0:
+        """Seconds until one more may be woken, as if those that are woken started now; 0 when one may."""
+        if self.room > 0:
             return 0.0
-        over = sum(self._spent.values()) - self._allowed
-        for part, count in sorted(self._spent.items()):
+        taken = self._spent | {self._now: self._spent.get(self._now, 0) + self.promised}
+        over = sum(taken.values()) - self._allowed
+        for part, count in sorted(taken.items()):
             over -= count
             if over < 0:
                 # A little more than to the very edge, where floats may fall to either side.

@@ -252,7 +252,10 @@ def test_a_job_behind_its_types_limit_or_rate_says_so():
     spent = limited(Waiting.RATE, Gate(before=4, rate=RateUse("crm", 100, 60.0, 100, 12.5)))
     assert spent.text.endswith("The next one may start in")
     assert (spent.note, spent.left, spent.since) == ("100 may start within 1 min, and as many have.", 12.5, None)
-    assert "room now" in limited(Waiting.RATE, Gate(rate=RateUse("crm", 100, 60.0, 7, None))).note
+    assert "room now" in limited(Waiting.RATE, Gate(rate=RateUse("crm", 100, 60.0, 7, None, 2, 92))).note
+    promised = limited(Waiting.RATE, Gate(rate=RateUse("crm", 100, 60.0, 7, None, 2, 93)))
+    assert "are for jobs that go before it" in promised.text
+    assert promised.note == "They wait for a worker."
     assert "room now" in limited(Waiting.RATE, Gate()).note  # the rate was taken away
 
 

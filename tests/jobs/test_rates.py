@@ -64,6 +64,24 @@ def test_who_always_waits_gets_almost_all_that_is_allowed():
     assert 0.96 * 10_000 <= count <= 10_100
 
 
+def test_who_is_woken_takes_room_from_others_that_wait_and_starts_from_nobody():
+    budget = Budget(3, 60.0, [], 1e9)
+    assert [budget.promise() for _ in range(4)] == [True, True, True, False]
+    assert (budget.room, budget.left, budget.spent, budget.news) == (0, 3, [], False)
+    assert 60.0 < budget.wait < 62.0
+    budget.promised = 1
+    assert (budget.room, budget.wait) == (2, 0.0)
+    assert ([budget.take() for _ in range(4)], budget.news) == ([True, True, True, False], True)
+
+
+def test_with_more_woken_than_may_start_the_next_waits_until_all_of_them_could_have():
+    budget = Budget(2, 60.0, [[int(1e9 // 1.2) - 25, 1]], 1e9)
+    budget.promised = 1
+    assert 29.0 < budget.wait < 32.0
+    budget.promised = 9
+    assert (budget.room, 60.0 < budget.wait < 62.0) == (0, True)
+
+
 def test_a_clock_that_is_set_back_lets_no_more_start():
     budget = Budget(2, 60.0, [], 1e9)
     assert (budget.take(), budget.take(), budget.take()) == (True, True, False)

@@ -170,7 +170,10 @@ def test_a_rate_says_what_is_spent_as_those_who_start_jobs_count_it():
     assert (use.spent, use.allowed - use.spent) == (4, budget.left)
     assert use.opens_in == pytest.approx(budget.wait, abs=0.01)
     rows.execute("UPDATE turno.rates SET allowed = 5")
-    assert rates(["crm"])[0].opens_in is None
+    assert (rates(["crm"])[0].opens_in, rates(["crm"])[0].promised) == (None, False)
+    woken = rows.make_job(type="crm")
+    rows.execute("UPDATE turno.jobs SET admitted = dispatch_id WHERE id = %s", woken.id)
+    assert (rates(["crm"])[0].woken, rates(["crm"])[0].promised) == (1, True)
     assert [use.type for use in rates()] == ["b", "crm"]
 
 

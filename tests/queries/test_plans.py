@@ -104,7 +104,7 @@ STATEMENTS = {
     "stats: the day": (DAY, {}, {"metrics_one_row"}),
     "rhythm": (RHYTHM, {"minutes": 60}, {"metrics_one_row"}),
     "durations": (DURATIONS, {"rows": 20_000}, {"metrics_one_row"}),
-    "worker figures": (FIGURES, {}, {"metrics_one_row"}),
+    "worker figures": (FIGURES, {}, {"metrics_one_row|metrics_of_workers"}),
     "board: what runs": (BOARD.RUNNING, TIMES | {"limit": 20_001}, {PROCESSING}),
     "board: workers": (
         BOARD.WORKERS,

@@ -76,6 +76,7 @@ STATEMENTS = {
         {"jobs_gate_order"},
     ),
     "what is taken": (gatekeeper.TAKEN, {"keys": [1, 2, 3]}, {"slots_one_holder"}),
+    "who was woken for a rate": (gatekeeper.PROMISED, {"types": ["rated", "none"]}, {"jobs_woken"}),
     "a walk along keys": (
         opening.WALK_KEYS,
         {"after": "key-1", "walk": opening.WALK, "age": 3.0},
@@ -90,7 +91,11 @@ STATEMENTS = {
     ),
     "seat who runs": (limits.SEAT_RUNNING, {"key": 1, "type": "limited"}, set()),
     "who runs without a seat": (limits.UNSEATED, {}, set()),
-    "forget keys": (FORGET, {"age": 3600.0, "limit": 500}, {"jobs_gate_order", "jobs_key_waiting"}),
+    "forget keys": (
+        FORGET,
+        {"age": 3600.0, "limit": 500, "looked_at": 5000, "start": 0},
+        {"jobs_gate_order", "jobs_key_waiting"},
+    ),
     "forget keys that are locked": (FORGOTTEN, {"ids": [1, 2]}, {"jobs_gate_order", "jobs_key_waiting"}),
 }
 # All slots are read where all slots are asked about, and no more of them are there than can run.
@@ -99,7 +104,7 @@ STATEMENTS["stale slots"] = (opening.STALE, {}, {"jobs_pkey"})
 # Processing jobs are as few as there are slots: by any index of theirs, or of states.
 MEANT = {
     "jobs_pkey", "jobs_gate_order", "jobs_key_waiting", "jobs_of_worker", "jobs_lease_order", "jobs_by_state",
-    "slots_one_holder", "slots_one_a_job",
+    "jobs_woken", "slots_one_holder", "slots_one_a_job",
 }  # fmt: skip
 LOOKS = pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
 

@@ -6,8 +6,9 @@ from jobs import transitions
 from jobs.ids import new_id
 from jobs.ratelimit import Limits, RateLimit
 from jobs.transitions.keys import TYPE as OF_TYPE
+from tests.kit.gatecheck import wrong_slots
 from tests.transitions import rows
-from tests.transitions.flow import TYPE, end, enqueue, held, search, wrong_slots
+from tests.transitions.flow import TYPE, end, enqueue, held, search
 from tests.transitions.rows import execute, select
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +134,7 @@ def test_a_clock_that_was_set_back_by_hours_is_known_by_the_next_look():
     assert len(search(9)) == 1
 
 
-def test_a_woken_job_has_paid_and_pays_no_more():
+def test_one_is_woken_for_each_start_that_may_be():
     limit(rate=RateLimit(1, 60.0))
     many(3)
     end(*search(1))
