@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.transitions.rows import empty_tables
+from tests.transitions.rows import empty_tables, execute
 
 
 @pytest.fixture
@@ -10,3 +10,5 @@ def committed(transactional_db):
     """Rows are committed and visible to every connection; deleted afterwards."""
     yield
     empty_tables()
+    for table in ("circuits", "workers"):
+        execute(f"DELETE FROM turno.{table}")

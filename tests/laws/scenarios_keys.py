@@ -12,7 +12,8 @@ from jobs.transitions.keys import KEY
 from tests.laws.guards import keep
 from tests.laws.scenarios_parents import meanwhile
 from tests.laws.scenarios_together import both
-from tests.races.two import holding, together
+from tests.laws.scenarios_together import waits as waits_for_a_lock
+from tests.races.two import Other, holding, rival, together
 from tests.transitions import rows
 from tests.transitions.ear import Ear
 from tests.transitions.edges import CALLER
@@ -179,3 +180,40 @@ def claimed_while_its_key_is_forgotten() -> None:
 
     meanwhile(lambda: transitions.forget_keys(age=-1.0, limit=9), claims)
     keep([one.id for one in found] == [late], "a claim fails because of retention")
+
+
+def put_aside_with_a_slot_in_its_hand() -> None:
+    """A job that was woken is parked for a pause of its tag before anybody claims it."""
+    made = [new_id() for _ in range(3)]
+    for n, id_ in enumerate(made):
+        enqueue(id_, **K, **({"tags": ("late",)} if n == 1 else {}))
+    (claim, *_) = search(3)
+    end(claim)
+    transitions.pause("tag", "late")
+    with Ear() as ear:
+        row = rows.job(made[1])
+        transitions.park_paused([(made[1], row["dispatch_id"])])
+        open_told(ear)
+    keep([found.id for found in search(1)] == [made[2]], FOR_EVER)
+
+
+def freed_while_its_other_gate_is_locked() -> None:
+    """A key comes free for a job that needs the limit of its type too, whose row somebody has for a moment."""
+    limited()
+    enqueue(new_id(), type="other", **K)
+    (holder,) = search(1, types=["other"])
+    waits = new_id()
+    enqueue(waits, **K)
+    search(1)
+    with Ear() as ear:
+        with rival() as other:
+            other.execute("SELECT 1 FROM turno.concurrency_keys WHERE value = %s FOR NO KEY UPDATE", [TYPE])
+            late = Other(lambda: end(holder, using=ENGINE))
+            while not late._answer.done() and not waits_for_a_lock(late):
+                pass
+            waited = not late._answer.done()
+            other.rollback()
+        late.answer()
+        open_told(ear)
+    keep(not waited, "two that end wait for each other: each has the gate that the other needs")
+    keep([found.id for found in search(1)] == [waits], FOR_EVER)

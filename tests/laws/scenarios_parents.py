@@ -138,3 +138,12 @@ def purged_before_anybody_looked() -> None:
     transitions.purge(State.FAILED, age=10.0, letters=0.0, limit=9)
     transitions.check_parents([id_])
     keep(rows.state(id_) == "Cancelled", "runs although its parent did not")
+
+
+def cancelled_by_a_person() -> None:
+    """A parent that waits is cancelled, and whoever did it is killed when that is committed."""
+    parent = make_job().id
+    id_ = child(parent)
+    transitions.check_parents([id_])
+    transitions.cancel([parent])
+    keep(rows.state(id_) == "Cancelled", FOR_EVER)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jobs import transitions
@@ -38,7 +39,7 @@ def named_by_a_message() -> None:
     keep(not _started(made), "a paused job was started")
 
 
-def _beside(first: Callable[[], Any], second: Callable[[], Any]) -> None:
+def beside(first: Callable[[], Any], second: Callable[[], Any]) -> None:
     """The second, while the first is not committed yet: it waits for it, or it does not."""
     done = threading.Event()
 
@@ -68,7 +69,7 @@ def lifted_while_somebody_parks() -> None:
     """The resume begins before the park is committed."""
     made = make_job(type=TYPE)
     transitions.pause("type", TYPE)
-    _beside(_park(made), _resume(ENGINE))
+    beside(_park(made), _resume(ENGINE))
     keep(rows.state(made.id) == "Enqueued", "a job sleeps, and no pause is in force")
 
 
@@ -76,5 +77,21 @@ def parked_while_somebody_lifts() -> None:
     """The park begins before the resume is committed."""
     made = make_job(type=TYPE)
     transitions.pause("type", TYPE)
-    _beside(_resume(), _park(made, ENGINE))
+    beside(_resume(), _park(made, ENGINE))
     keep(rows.state(made.id) == "Enqueued", "a job sleeps, and no pause is in force")
+
+
+def searched_in_a_paused_queue() -> None:
+    """A free slot looks for work in a queue that is paused."""
+    made = make_job(type=TYPE)
+    transitions.pause("queue", made.queue)
+    transitions.claim_next([SEAT], types=[TYPE], **claimant(), using=ENGINE)
+    keep(not _started(made), "a job of a paused queue was started")
+
+
+def made_longer_while_it_runs_out() -> None:
+    """A pause has run out, and somebody makes it longer while the leader cleans up."""
+    transitions.pause("type", TYPE, until=datetime.now(UTC) + timedelta(hours=1))
+    rows.execute("UPDATE turno.pauses SET until = now() - interval '1 second'")
+    beside(lambda: transitions.pause("type", TYPE), lambda: transitions.expire_pauses(using=ENGINE))
+    keep(rows.select("SELECT 1 FROM turno.pauses"), "a pause that was made longer was lifted")

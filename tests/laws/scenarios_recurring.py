@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from jobs import schedules, transitions
 from jobs.schedules.firing import _Work, conf
@@ -12,7 +12,7 @@ from jobs.transitions import Firing
 from tests.jobs.enqueue_types import registered
 from tests.laws.guards import keep
 from tests.transitions.recurring import instants, jobs_of, make_recurring
-from tests.transitions.rows import execute
+from tests.transitions.rows import execute, select
 
 ENGINE = "engine"
 
@@ -89,3 +89,19 @@ def disabled_meanwhile() -> None:
         found = instants(id_)
         execute("DELETE FROM turno.recurring_jobs")
     keep(not found, "an instant was fired after its schedule was disabled")
+
+
+def set_back_by_a_save() -> None:
+    """An instant has been fired, and a save sets the next one back to it."""
+    with registered():
+        id_ = _due()
+        execute("UPDATE turno.recurring_jobs SET next_run_at = date_trunc('minute', now()) - interval '1 minute'")
+        before = "UPDATE turno.recurring_jobs SET version = version + 1, next_run_at = %s"
+        schedules.fire_due(using=ENGINE)
+        [instant] = instants(id_)
+        execute(before, instant)
+        with suppress(DatabaseError):
+            schedules.fire_due(using=ENGINE)
+        [row] = select("SELECT next_run_at > %s AND error IS NULL AS goes_on FROM turno.recurring_jobs", instant)
+        execute("DELETE FROM turno.recurring_jobs")
+    keep(row["goes_on"], "an instant is refused again and again, and the next is never fired")

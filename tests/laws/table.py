@@ -10,12 +10,16 @@ from tests.laws import scenarios_owner as owner
 from tests.laws import scenarios_together as together
 from tests.laws.guards import Attribute, Constraint
 from tests.laws.law import Law, both, sql
+from tests.laws.table_breakers import BREAKERS
+from tests.laws.table_ends import ENDS
 from tests.laws.table_keys import KEYS_AND_LIMITS
+from tests.laws.table_limits import LIMITS
 from tests.laws.table_message import MESSAGE
 from tests.laws.table_outbox import OUTBOX
 from tests.laws.table_parents import PARENTS
 from tests.laws.table_pauses import PAUSES
 from tests.laws.table_recurring import RECURRING
+from tests.laws.table_unknown import UNKNOWN_TYPES
 from workers.clock import boottime
 
 TWO = "two executions live side by side"
@@ -215,7 +219,7 @@ WITHOUT_LEADER = [
     ),
 ]
 ORDERED = {
-    "settle": sql("finish.FINISH", ("ORDER BY j.id FOR", "FOR")),
+    "settle": sql("finish.FINISH", ("ORDER BY id) AS i", ") AS i")),
     "note": sql("notes.NOTE", ("ORDER BY j.id FOR", "FOR")),
     "release": sql("settle.LEFT", ("ORDER BY id FOR", "FOR")),
     "claim": sql("claim.CLAIM_BY_ID", ("ORDER BY j.id FOR", "FOR")),
@@ -264,4 +268,8 @@ LAWS = [
     *PAUSES,
     *KEYS_AND_LIMITS,
     *RECURRING,
+    *ENDS,
+    *BREAKERS,
+    *LIMITS,
+    *UNKNOWN_TYPES,
 ]

@@ -175,4 +175,25 @@ KEYS_AND_LIMITS = [
         (Attribute("jobs.transitions.keys", "lock", _locks_once),),
         keys.claimed_while_its_key_is_forgotten,
     ),
+    Law(
+        6,
+        "who parks a job for another reason tells of its key",
+        keys.FOR_EVER,
+        (sql("pauses.PARK_NAMED", ("moved WHERE concurrency_key IS NOT NULL", "moved WHERE FALSE")),),
+        keys.put_aside_with_a_slot_in_its_hand,
+    ),
+    Law(
+        6,
+        "who hands a slot over waits for no other gate",
+        "two that end wait for each other",
+        (Attribute("jobs.transitions.keys", "lock_free", lambda _: made.lock),),
+        keys.freed_while_its_other_gate_is_locked,
+    ),
+    Law(
+        6,
+        "where a gate is locked elsewhere whoever leads is told",
+        keys.FOR_EVER,
+        (Attribute("jobs.transitions.handover", "tell", _nothing),),
+        keys.freed_while_its_other_gate_is_locked,
+    ),
 ]

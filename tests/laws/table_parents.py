@@ -8,6 +8,7 @@ from tests.laws.guards import Attribute
 from tests.laws.law import Law, sql
 
 FOR_EVER = "a child waits for ever"
+NEEDED = "c.waiting_for = 'parents'", "FALSE"
 SHARED = sql("parents.LOCK_PARENTS", ("FOR SHARE", ""))
 
 
@@ -74,9 +75,16 @@ PARENTS = [
     ),
     Law(
         6,
-        "retention leaves what a waiting child needs",
+        "retention's look at what a waiting child needs, or its second look under the lock",
         "runs although its parent did not",
-        (sql("purge.PURGE", ("c.waiting_for = 'parents'", "FALSE")),),
+        (sql("purge.LOOK", NEEDED), sql("purge.STILL", NEEDED)),
         parents.purged_before_anybody_looked,
+    ),
+    Law(
+        6,
+        "a child is decided in the transaction of its parent's cancel",
+        FOR_EVER,
+        (Attribute("jobs.transitions.people", "after_ends", _nothing),),
+        parents.cancelled_by_a_person,
     ),
 ]

@@ -52,4 +52,11 @@ RECURRING = [
         (AS_READ, ENABLED),
         recurring.disabled_meanwhile,
     ),
+    Law(
+        5,
+        "an instant that was fired moves the next one on",
+        "refused again and again",
+        (sql("insert.UNGATED", ("ON CONFLICT DO NOTHING", "")),),
+        recurring.set_back_by_a_save,
+    ),
 ]

@@ -13,7 +13,7 @@ from tests.transitions import COMMITTED, rows
 from tests.transitions.edges import claimant
 from tests.transitions.flow import end, held, keyed, open_told, search, states
 from tests.transitions.rows import ago, execute, select
-from workers import routines
+from workers.retention import Retention
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("gates_agree")]
 ENGINE = "engine"
@@ -180,9 +180,9 @@ def test_an_end_that_waited_for_recovery_hands_nothing_over():
 
 def test_retention_forgets_keys_that_nobody_needs():
     known_key()
-    assert routines.retain() == 0
+    assert Retention().run_once() == 0
     execute("UPDATE turno.concurrency_keys SET created_at = now() - interval '2 hours'")
-    assert routines.retain() == 1
+    assert Retention().run_once() == 1
     assert select("SELECT * FROM turno.concurrency_keys") == []
 
 

@@ -15,11 +15,12 @@ from jobs.retry import RetryPolicy
 from jobs.states import Outcome, Reason, State, Waiting
 from jobs.transitions import Wanted
 from jobs.transitions.insert import insert
+from tests.kit.gatecheck import wrong_slots
 from tests.races.two import together
 from tests.transitions import COMMITTED
 from tests.transitions.ear import Ear
 from tests.transitions.edges import CALLER, claimant
-from tests.transitions.flow import new, room_and_waiting, wrong_slots
+from tests.transitions.flow import new, room_and_waiting
 from tests.transitions.rows import execute, make_worker, select
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]

@@ -178,7 +178,7 @@ def test_retention_waits_for_nobody_and_takes_no_parent_of_a_waiting_child():
     keep = {"age": 10.0, "letters": 0.0, "limit": 9, "using": ENGINE}
     with holding():
         transitions.check_parents([id_])
-        assert Other(lambda: transitions.purge(State.SUCCEEDED, **keep)).answer() == 0
+        assert Other(lambda: transitions.purge(State.SUCCEEDED, **keep)).answer().jobs == 0
     assert rows.job(parent) is not None
 
 

@@ -41,7 +41,7 @@ class Ear:
         mark = str(uuid4())
         self._connection.execute("SELECT pg_notify(%s, %s)", [MARK, mark])
         heard = []
-        for notice in self._connection.notifies(timeout=10):
+        for notice in self._connection.notifies(timeout=60):
             if notice.channel == MARK:
                 if notice.payload == mark:
                     return heard

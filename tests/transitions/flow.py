@@ -11,6 +11,7 @@ from jobs.states import Outcome, Reason, State
 from jobs.transitions.insert import Enqueued, NewJob, insert
 from jobs.transitions.keys import KEY
 from jobs.transitions.keys import TYPE as OF_TYPE
+from tests.kit import gatecheck
 from tests.transitions.ear import Ear
 from tests.transitions.edges import CALLER, claimant
 from tests.transitions.rows import select
@@ -87,34 +88,6 @@ def held(kind: str, value: str) -> list[UUID]:
     return [row["job_id"] for row in rows]
 
 
-def wrong_slots() -> list[dict[str, object]]:
-    """Slots of nobody, and running jobs that lack one that they need; empty at any moment between two transactions."""
-    return select(
-        "SELECT s.job_id, 'held by nobody' AS what FROM turno.concurrency_slots AS s WHERE NOT EXISTS ("
-        " SELECT FROM turno.jobs AS j WHERE j.id = s.job_id AND j.dispatch_id = s.dispatch_id"
-        " AND j.state IN ('Enqueued', 'Processing'))"
-        " UNION ALL "
-        "SELECT j.id, 'runs without a slot of its key' FROM turno.jobs AS j WHERE j.state = 'Processing'"
-        " AND j.concurrency_key IS NOT NULL AND NOT EXISTS ("
-        " SELECT FROM turno.concurrency_slots AS s JOIN turno.concurrency_keys AS k ON k.id = s.key_id"
-        " WHERE s.job_id = j.id AND s.dispatch_id = j.dispatch_id AND k.kind = 'key' AND k.value = j.concurrency_key)"
-        " UNION ALL "
-        "SELECT j.id, 'runs without a slot of its type' FROM turno.jobs AS j"
-        " JOIN turno.job_types AS t ON t.name = j.type"
-        " WHERE j.state = 'Processing' AND t.max_running IS NOT NULL AND NOT EXISTS ("
-        " SELECT FROM turno.concurrency_slots AS s JOIN turno.concurrency_keys AS k ON k.id = s.key_id"
-        " WHERE s.job_id = j.id AND s.dispatch_id = j.dispatch_id AND k.kind = 'type' AND k.value = j.type)"
-    )
-
-
 def room_and_waiting() -> list[str]:
-    """Keys at which somebody waits though there is room: empty but between a park and its notification."""
-    rows = select(
-        "SELECT DISTINCT j.gate FROM turno.jobs AS j"
-        " WHERE j.waiting_for = 'concurrency_key' AND j.concurrency_limit > ("
-        " SELECT count(*) FROM turno.concurrency_slots AS s JOIN turno.concurrency_keys AS k ON k.id = s.key_id"
-        " WHERE k.kind = 'key' AND k.value = j.gate) + ("
-        " SELECT count(*) FROM turno.jobs AS e WHERE e.state = 'Enqueued' AND e.concurrency_key = j.gate"
-        " AND e.dispatch_id IS DISTINCT FROM e.admitted)"
-    )
-    return [row["gate"] for row in rows]
+    """Jobs that wait at a key though there is room: none but between a park and its notification."""
+    return [id_ for _, id_ in gatecheck.broken("key_is_full")]

@@ -12,9 +12,10 @@ from jobs.ratelimit import Limits
 from jobs.retry import RetryPolicy
 from jobs.states import State
 from jobs.transitions.keys import KEY
+from tests.kit.gatecheck import wrong_slots
 from tests.transitions import rows
 from tests.transitions.edges import CALLER, claimant
-from tests.transitions.flow import TYPE, end, enqueue, held, room_and_waiting, running, search, states, wrong_slots
+from tests.transitions.flow import TYPE, end, enqueue, held, room_and_waiting, running, search, states
 from tests.transitions.rows import execute, make_worker, select
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,9 @@ from jobs.ids import new_id
 from jobs.ratelimit import Limits, RateLimit
 from jobs.transitions import gatekeeper
 from jobs.transitions.keys import KEY
+from tests.kit.gatecheck import wrong_slots
 from tests.transitions import rows
-from tests.transitions.flow import TYPE, K, end, enqueue, held, keyed, open_told, search, wrong_slots
+from tests.transitions.flow import TYPE, K, end, enqueue, held, keyed, open_told, search
 from tests.transitions.rows import execute, make_job, make_worker, select
 
 pytestmark = pytest.mark.django_db
