@@ -19,6 +19,8 @@ def test_without_a_source_every_setting_has_its_default(read):
     assert (settings.recovery.interval, settings.recovery.lease_grace_period) == (10, 15)
     assert settings.retention.succeeded == settings.retention.cancelled == 7 * 86400
     assert (settings.retention.failed, settings.retention.dead_letters) == (30 * 86400, 90 * 86400)
+    assert (settings.retention.metrics, settings.retention.audit) == (35 * 86400, 180 * 86400)
+    assert (settings.retention.offline_workers, settings.retention.interval) == (86400, 60)
     assert (settings.web.bind, settings.web.port, settings.api.key) == ("127.0.0.1", 8080, None)
 
 

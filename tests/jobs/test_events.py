@@ -36,7 +36,7 @@ class Ear:
     def until(self, enough):
         """Nudges as they come, until `enough(nudges)`."""
         heard = []
-        for notice in self._connection.notifies(timeout=20):
+        for notice in self._connection.notifies(timeout=60):
             heard.append(Nudge.read(notice.payload))
             assert len(notice.payload.encode()) < 8000
             if enough(heard):

@@ -46,7 +46,7 @@ def server(answer=b"", *, asked=None, silent=False, port=0):
         ended.set()
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        thread.join(5)
+        thread.join(60)
 
 
 def amqp(port):
@@ -153,7 +153,7 @@ def test_a_redis_behind_a_socket_of_the_file_system(tmp_path):
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     reachable.redis([f"unix://{path}?db=0"])()
-    thread.join(5)
+    thread.join(60)
     listening.close()
     with pytest.raises(health.Down) as told:
         reachable.redis([f"unix://{tmp_path}/none.sock"])()

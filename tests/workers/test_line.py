@@ -105,7 +105,7 @@ def test_a_look_that_began_before_a_claim_never_takes_the_claims_deadline_back(p
 
     looking = threading.Thread(target=lambda: pipe.line.refresh(slow_look))
     looking.start()
-    asked.wait(5)
+    asked.wait(60)
     book.begin(uuid4(), 500.0)
     entered.set()
     looking.join(5)
@@ -197,11 +197,11 @@ def test_a_handler_that_was_asked_to_stop_and_runs_on_is_shown_with_its_place(mo
 
     def endless_handler():
         there.set()
-        go_on.wait(20)
+        go_on.wait(60)
 
     thread = threading.Thread(target=endless_handler)
     thread.start()
-    there.wait(5)
+    there.wait(60)
     held = held_in(book)
     held.thread = thread.ident
     try:
