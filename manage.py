@@ -19,10 +19,13 @@ def main() -> None:
         from workers.alive import main as alive
 
         sys.exit(alive(sys.argv[3:]))
-    import django
     from django.core.management import execute_from_command_line
 
-    django.setup()
+    # Where the arguments name other settings, or a reloader wants to see what fails, Django sets itself up.
+    if sys.argv[1:2] != ["runserver"] and not any(a.startswith(("--settings", "--pythonpath")) for a in sys.argv[2:]):
+        import django
+
+        django.setup()
     gc.freeze()
     gc.enable()
     execute_from_command_line(sys.argv)

@@ -15,6 +15,10 @@ from jobs.promises import Promises, Standing, Statement, Told, promises, says
 from jobs.wording import count, span
 
 MARKS = {Standing.KEPT: "success", Standing.BROKEN: "failure", Standing.UNKNOWN: "cancelled"}
+# What these statements name is no job, though a concurrency key may look like one.
+OF_OTHERS = {
+    "key_is_not_crowded", "probe_ends", "schedule_fires", "guards_stand", "messages_leave", "successes_are_counted",
+}  # fmt: skip
 A_ROW = 24  # hours
 STEP, SIDE = 10, 8  # of the drawing: from one hour to the next, and an hour's square
 
@@ -110,6 +114,8 @@ def _verdict(found: Promises) -> Verdict:
         return Verdict("cancelled", _("Nobody has looked yet"))
     if found.old:
         return Verdict("cancelled", _("Nobody has looked for %(span)s") % {"span": span(found.look.age)})
+    if any(told.standing is Standing.UNKNOWN for told in found.told):
+        return Verdict("cancelled", _("Not all could be looked at"))
     return Verdict("success", _("All three are kept"))
 
 
@@ -124,7 +130,8 @@ def _broken(one: Statement, look: queries.Look | None) -> Broken:
     age = None
     if look is not None and one.since is not None:
         age = look.age + (look.at - one.since).total_seconds()
-    return Broken(one, tuple((text, _job(text)) for text in one.examples), age)
+    jobs = one.name not in OF_OTHERS
+    return Broken(one, tuple((text, _job(text) if jobs else None) for text in one.examples), age)
 
 
 def _job(text: str) -> UUID | None:

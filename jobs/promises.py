@@ -88,9 +88,7 @@ def _told(promise: Promise, look: queries.Look | None, old: bool) -> Told:
     asked = [one for one in INVARIANTS if one.promise is promise and (broker or not one.broker)]
     statements = [_statement(one, look, old) for one in asked]
     statements.sort(key=lambda one: one.standing is not Standing.BROKEN)  # else as they are written
-    kept = Standing.UNKNOWN if look is None or old else Standing.KEPT
-    broken = any(one.standing is Standing.BROKEN for one in statements)
-    return Told(promise, Standing.BROKEN if broken else kept, tuple(statements))
+    return Told(promise, _worst([one.standing for one in statements]), tuple(statements))
 
 
 def _statement(one: Invariant, look: queries.Look | None, old: bool) -> Statement:

@@ -137,7 +137,7 @@ def _behind_a_limit(job: Mapping[str, Any], waiting: Waiting, gate: Gate, found:
             note = _("%(allowed)s may start within %(span)s, and as many have.") % told
             helps = _("A higher rate of the type %(gate)s lets more start.") % told
         elif gate.rate is not None and gate.rate.promised:
-            text = _("The starts that are left in this span are for jobs that go before it.")
+            text = _("The starts that are left in this span are kept for jobs that were let through before it.")
             note = _("They wait for a worker.")
     elif gate.limit is None or gate.taken < gate.limit:
         note = free

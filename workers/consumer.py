@@ -213,7 +213,10 @@ class Consumer:
         """Their ends are written: their slots are free."""
         self._locks.release([(held.claim.id, held.claim.dispatch_id) for held in ended])
         for held in ended:
-            self._freed(held)
+            try:
+                self._freed(held)
+            except Exception:  # it must not keep the others' slots
+                log.exception("slot.not_freed", extra={"job": str(held.claim.id)})
         if not len(self._book):
             self._idle.set()
 
@@ -266,7 +269,7 @@ class Consumer:
         if len(self._book):
             for held in self._book.everything():
                 held.ask(Interrupt.SHUTDOWN)
-            await self._until_idle(self._kill_grace + 1.0)
+            await asyncio.wait([asyncio.ensure_future(self._idle.wait())], timeout=self._kill_grace + 1.0)
         return not len(self._book)
 
     def dead_parts(self) -> list[str]:
@@ -294,7 +297,3 @@ class Consumer:
         if clean:
             self._handlers.close()
         return gone
-
-    async def _until_idle(self, timeout: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), timeout)

@@ -2,9 +2,10 @@
 
 import json
 import logging
+import select
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -52,6 +53,19 @@ class TextLines(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    """Whole lines in as few pieces as go into a pipe undivided: several workers may write into the same."""
+    piece, size = "", 0
+    for line in lines:
+        length = len(line.encode("utf-8", "replace"))
+        if piece and size + length > select.PIPE_BUF:
+            yield piece
+            piece, size = "", 0
+        piece, size = piece + line, size + length
+    if piece:
+        yield piece
+
+
 class Lines(logging.StreamHandler[Any]):
     """Writes each line at once, but for those of a thread that says that more follow (`together`).
 
@@ -64,7 +78,7 @@ class Lines(logging.StreamHandler[Any]):
     @classmethod
     @contextmanager
     def together(cls) -> Iterator[None]:
-        """What this thread logs until the end of the block is written there, in one piece."""
+        """What this thread logs until the end of the block is written there, in few pieces."""
         waiting: dict[Lines, list[str]] = {}
         before, cls._more.waiting = getattr(cls._more, "waiting", None), waiting
         try:
@@ -72,7 +86,8 @@ class Lines(logging.StreamHandler[Any]):
         finally:
             cls._more.waiting = before
             for handler, lines in waiting.items():
-                handler.write("".join(lines))
+                for piece in _pieces(lines):
+                    handler.write(piece)
 
     def emit(self, record: logging.LogRecord) -> None:
         waiting = getattr(self._more, "waiting", None)

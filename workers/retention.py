@@ -10,6 +10,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple
 
+from django.db import connections
+
 from jobs import quick, transitions, upkeep
 from jobs.conf import conf
 from jobs.sections import Retention as Kept
@@ -20,7 +22,7 @@ from workers.connections import DATABASE_ERRORS, ENGINE
 from workers.pacing import Pace
 
 log = logging.getLogger(__name__)
-LEAST_PAUSE, MOST_PAUSE = 0.05, 5.0  # seconds between two rounds while something is left
+LEAST_PAUSE = 0.05  # seconds between two rounds while something is left
 SAID_EVERY = 60.0  # seconds between two lines of the log meanwhile
 
 
@@ -47,14 +49,15 @@ class _Jobs:
 
     def __call__(self, limit: int, kept: Kept) -> Batch:
         ages = {State.SUCCEEDED: kept.succeeded, State.CANCELLED: kept.cancelled, State.FAILED: kept.failed}
-        gone = transitions.purge(
-            self._state,
-            age=ages[self._state],
-            letters=kept.dead_letters,
-            limit=limit,
-            after=self._after,
-            using=ENGINE,
-        )
+        age = ages[self._state]
+        try:
+            gone = transitions.purge(
+                self._state, age=age, letters=kept.dead_letters, limit=limit, after=self._after, using=ENGINE
+            )
+        except DATABASE_ERRORS as error:
+            if limit == 1 and quick.too_slow(error):  # the next pass tries it again
+                self._after = transitions.beyond(self._state, age=age, after=self._after, using=ENGINE)
+            raise
         self._after = gone.after or FIRST
         return Batch(gone.jobs, gone.after is not None)
 
@@ -100,13 +103,10 @@ class Retention:
         started, more, gone = monotonic(), False, 0
         for rule, pace in self._rules:
             done = self._batch(rule, pace)
-            if done.rows:
-                upkeep.count(rule.name, done.rows, using=ENGINE)
-                self._gone[rule.name] += done.rows
             gone += done.rows
             more = more or done.more
         took = monotonic() - started
-        self._pause = min(MOST_PAUSE, max(LEAST_PAUSE, took)) if more else None
+        self._pause = max(LEAST_PAUSE, took) if more else None
         self._say(more)
         return gone
 
@@ -118,10 +118,16 @@ class Retention:
         kept = conf().retention
         try:
             done = pace.run(lambda limit: rule.batch(limit, kept), kept.batch_size)
+            if done is not None and done.rows:
+                self._gone[rule.name] += done.rows
+                upkeep.count(rule.name, done.rows, using=ENGINE)
         except DATABASE_ERRORS as error:
-            if pace.size > 1 or not quick.too_slow(error):
+            if quick.too_slow(error):
+                log.error("retention.too_slow", extra={"rule": rule.name, "error": first_line(error)})
+            elif connections[ENGINE].is_usable():  # this table's fault
+                log.exception("retention.failed", extra={"rule": rule.name})
+            else:
                 raise
-            log.error("retention.too_slow", extra={"rule": rule.name, "error": first_line(error)})
             return Batch(0, False)
         except Exception:
             log.exception("retention.failed", extra={"rule": rule.name})

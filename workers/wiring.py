@@ -23,6 +23,7 @@ from workers.transports.postgres import PostgresTransport
 
 RELAY, RECONCILE = "relay", "reconcile"
 INSTANTS = ("promoter", "recurring")
+UPKEEP = ("retention", "promises", "folders", "run files")
 CLOSING = 2.0  # seconds for what the relay has in flight
 
 
@@ -57,6 +58,8 @@ class Wiring:
         self._routines = ThreadPoolExecutor(2, thread_name_prefix="turno-routine")
         # What has an instant to keep does not stand behind a sweep, or a purge, that takes its time.
         self._instants = ThreadPoolExecutor(1, thread_name_prefix="turno-instants")
+        # Nor do the sweeps stand behind what looks at whole tables and folders.
+        self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="turno-upkeep")
         self._broker: ThreadPoolExecutor | None = None
         self._relay: Relay | None = None
         self._aside = PutAside()
@@ -94,6 +97,8 @@ class Wiring:
     def _executor(self, name: str) -> Executor:
         if name in INSTANTS:
             return self._instants
+        if name in UPKEEP:
+            return self._upkeep
         return self._broker if self._broker is not None and name in (RELAY, RECONCILE) else self._routines
 
     def wake(self, *names: str) -> None:
@@ -123,7 +128,7 @@ class Wiring:
             await self._loop.run_in_executor(None, self._relay.close, CLOSING)
         await self.transport.close()
         await self.locks.close()
-        for pool in (self._routines, self._instants, self._broker):
+        for pool in (self._routines, self._instants, self._upkeep, self._broker):
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
 

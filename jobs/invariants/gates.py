@@ -7,7 +7,7 @@ from django.utils.translation import gettext_noop
 
 from jobs.invariants.base import Invariant, Promise
 from jobs.ratelimit import PARTS
-from jobs.serving import IN_FORCE, LIVE, QUEUE_PAUSED, SERVING
+from jobs.serving import IN_FORCE, LIVE, QUEUE_PAUSED, SERVING, WOKEN
 
 SOON = 10.0  # seconds, as `transitions.keys` has it: so long who is Enqueued without a slot is about to take one
 MANY = 500  # of those that are counted
@@ -33,17 +33,14 @@ OF_TYPE = """
 SELECT count(s.id) AS taken FROM turno.concurrency_keys AS k JOIN turno.concurrency_slots AS s ON s.key_id = k.id
 WHERE k.kind = 'type' AND k.value = j.type
 """
-# What the rate of each of these types leaves: its starts in the window are paid for, and what is Enqueued is about to
-# start. OFFSET 0: by the index of what is Enqueued, and not over all jobs that the type ever had.
+# What the rate of each of these types leaves: its starts in the window are paid for, and what was woken is about to
+# start.
 BUDGETS = f"""
 SELECT r.type, r.allowed - COALESCE((
     SELECT sum((pair->>1)::numeric) FROM jsonb_array_elements(r.spent) AS s(pair)
     WHERE (pair->>0)::numeric >= floor(extract(epoch FROM now()) / (r.window / {PARTS})) - {PARTS}
 ), 0) - (
-    SELECT count(*) FROM (
-        SELECT FROM (SELECT type FROM turno.jobs WHERE state = 'Enqueued' OFFSET 0) AS e
-        WHERE e.type = r.type LIMIT r.allowed
-    ) AS waiting
+    SELECT count(*) FROM (SELECT FROM turno.jobs AS e WHERE {WOKEN} AND e.type = r.type LIMIT r.allowed) AS woken
 ) AS left
 FROM turno.rates AS r WHERE r.type IN (SELECT p.type FROM parked AS p WHERE p.waiting_for = 'rate')
 """

@@ -41,19 +41,20 @@ SELECT j.id FROM (
 ) AS d CROSS JOIN LATERAL (SELECT id, state FROM turno.jobs WHERE id = d.job_id OFFSET 0) AS j
 WHERE j.state <> 'Failed'
 """
-# Of what has ended in a minute that is over: what was counted with it. Jobs are deleted in time, and some may be more.
+# Of what has ended in the minutes before this one, which is not over: what was counted with it, of more than `ended` a
+# part. Jobs are deleted in time, and some may be more.
 SUCCESSES = """
 SELECT e.queue || ' ' || e.type AS id FROM (
     SELECT queue, type, count(*) AS jobs FROM (
         SELECT queue, type FROM turno.jobs
         WHERE state = 'Succeeded' AND finished_at < date_trunc('minute', now())
-          AND finished_at >= COALESCE(%(since)s::timestamptz, date_trunc('minute', now()) - interval '1 minute')
+          AND finished_at >= COALESCE(%(since)s::timestamptz, date_trunc('minute', now()) - interval '5 minutes')
         LIMIT %(ended)s::bigint
     ) AS ended GROUP BY queue, type
 ) AS e
 WHERE e.jobs > COALESCE((
     SELECT sum(succeeded) FROM turno.metrics_minute AS m
-    WHERE m.minute >= COALESCE(%(since)s::timestamptz, date_trunc('minute', now()) - interval '1 minute')
+    WHERE m.minute >= COALESCE(%(since)s::timestamptz, date_trunc('minute', now()) - interval '5 minutes')
       AND m.queue = e.queue AND m.type = e.type
 ), 0)
 """

@@ -43,7 +43,17 @@ WHERE j.waiting_for = 'parents' AND EXISTS (
     WHERE d.child_id = j.id AND d.policy = 'cancel' AND p.state IN ('Failed', 'Cancelled')
 )
 """
-PROBES = f"SELECT type AS id FROM turno.circuits WHERE state = 'half_open' AND probe_deadline < {LATE}"
+# A probe has until its deadline to be claimed where somebody takes from its queue, and from there its own time.
+PROBES = f"""
+SELECT c.type AS id FROM turno.circuits AS c
+WHERE c.state = 'half_open' AND c.probe_deadline < {LATE} AND NOT EXISTS (
+    SELECT FROM turno.jobs AS j
+    WHERE j.id = c.probe_job_id AND (
+        j.state = 'Enqueued'
+        OR j.state = 'Processing' AND j.claimed_at + COALESCE(c.probe_seconds, 0) * interval '1 second' >= {LATE}
+    ) OFFSET 0
+)
+"""
 SCHEDULES = f"""
 SELECT name AS id FROM turno.recurring_jobs WHERE enabled AND error IS NULL AND next_run_at < {LATE}
 ORDER BY next_run_at LIMIT %(most)s::int

@@ -41,7 +41,7 @@ from jobs.transitions.people import cancel, delete, requeue, run_now
 from jobs.transitions.priorities import reprioritise
 from jobs.transitions.probes import probe
 from jobs.transitions.promote import next_due, promote
-from jobs.transitions.purge import FIRST, Place, purge
+from jobs.transitions.purge import FIRST, Place, beyond, purge
 from jobs.transitions.queues import QueueSettings, set_queue, slots_of
 from jobs.transitions.reannounce import announced, reannounce, reannounce_oldest, waiting_queues
 from jobs.transitions.renew import Renewal, cancels, renew, strays
@@ -77,6 +77,7 @@ __all__ = [
     "Wanted",
     "announced",
     "begin",
+    "beyond",
     "breakers",
     "cancel",
     "cancels",

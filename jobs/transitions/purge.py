@@ -8,6 +8,7 @@ each have one of the two.
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import accumulate
+from time import monotonic
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -20,9 +21,13 @@ from jobs.transitions.sql import fetch, in_transaction
 # Jobs that are looked at for each that may go: where most are kept, no call looks at all of them.
 LOOKED_AT = 10
 # What hangs on the jobs of a batch: executions for each job, and rows that one statement deletes, as many as all of
-# these have of one kind. Beyond that are log lines, and a job that was executed thousands of times: they go in parts.
+# these have of one kind, or LEAST_ROWS. Lines and dependencies beyond that go in parts, each a transaction of its own;
+# of its history a job that lives on must have all or nothing.
 EXECUTIONS = 10
 ROWS = 4 * EXECUTIONS
+LEAST_ROWS = 2000
+LINES = "job_logs"
+LONGEST = 5.0  # seconds of all parts of one call: whoever calls has other things to do
 
 # Of a job `j`: nobody needs it any more. OFFSET 0: the children are looked up job by job.
 UNNEEDED = """NOT EXISTS (
@@ -58,9 +63,9 @@ ORDER BY id FOR UPDATE SKIP LOCKED
 """
 # The look before saw what was committed before the lock: a child may have come up to it.
 STILL = f"SELECT j.id FROM turno.jobs AS j WHERE j.id = ANY(%(ids)s::uuid[]) AND {UNNEEDED}"
-HANGING = ("job_logs", "job_state_changes", "job_attempts", "job_artifacts")
-HISTORY = [
-    f"""
+HANGING = (LINES, "job_state_changes", "job_attempts", "job_artifacts")
+HISTORY = {
+    table: f"""
 DELETE FROM turno.{table} WHERE id = ANY (ARRAY(
     SELECT h.id FROM unnest(%(ids)s::uuid[]) AS i(job) CROSS JOIN LATERAL (
         SELECT id FROM turno.{table} WHERE job_id = i.job OFFSET 0
@@ -69,7 +74,7 @@ DELETE FROM turno.{table} WHERE id = ANY (ARRAY(
 ))
 """
     for table in HANGING
-]
+}
 UNLINK = """
 DELETE FROM turno.job_dependencies WHERE id = ANY (ARRAY(
     SELECT id FROM turno.job_dependencies WHERE id = ANY (ARRAY(
@@ -112,18 +117,31 @@ def purge(
 
     A job with a pending dead letter stays until the letter is `letters` seconds old, one that a child names which waits
     for its parents stays as long as that waits. Raises ValueError for a state that is not final, and OperationalError
-    (`quick.too_slow`) when a statement took too long: what is gone by then is gone, and a smaller batch may do.
+    (`quick.too_slow`) when a statement took too long: what is gone by then is gone, and a smaller batch may do. One
+    whose lines take longer than LONGEST is not done: the next call goes on with the same jobs.
     """
     if state not in FINAL:
         raise ValueError(f"{state} is not final")
     params: dict[str, Any] = {"state": str(state), "age": float(age), "letters": float(letters)}
     params |= {"ended": after.ended, "after": after.id, "limit": limit, "looked_at": limit * LOOKED_AT}
     batch, last = in_transaction(using, lambda cursor: _look(cursor, state, params))
-    params |= {"ids": [id_ for _, id_, _ in batch], "rows": limit * ROWS}
-    gone = None if batch else 0
+    params |= {"ids": [id_ for _, id_, _ in batch], "rows": max(limit * ROWS, LEAST_ROWS)}
+    gone, until = None if batch else 0, monotonic() + LONGEST
     while gone is None:
+        if monotonic() > until:
+            return Purged(0, after)
         gone = in_transaction(using, lambda cursor: _purge(cursor, params))
     return Purged(gone, None if last is None else Place(*last))
+
+
+def beyond(state: State, *, age: float, after: Place, using: str = "default") -> Place:
+    """The place behind the next job that ended in `state` more than `age` seconds ago: FIRST where there is none.
+
+    For who could not delete that one, which must keep no other from going.
+    """
+    params = {"age": float(age), "ended": after.ended, "after": after.id, "looked_at": 1}
+    found = in_transaction(using, lambda cursor: fetch(cursor, LAST.format(state=State(state)), params))
+    return Place(*found[0]) if found else FIRST
 
 
 def unlink(cursor: CursorWrapper, ids: Sequence[UUID], rows: int | None = None) -> bool:
@@ -157,10 +175,12 @@ def _purge(cursor: CursorWrapper, params: dict[str, Any]) -> int | None:
     ids = [id_ for (id_,) in fetch(cursor, STILL, params | {"ids": held})] if held else []
     if not ids:
         return 0
-    for statement in HISTORY:
+    for table, statement in HISTORY.items():
         cursor.execute(statement, params | {"ids": ids})
-        if cursor.rowcount == params["rows"]:
-            return None
+        while cursor.rowcount == params["rows"]:
+            if table == LINES:
+                return None
+            cursor.execute(statement, params | {"ids": ids})
     if not unlink(cursor, ids, params["rows"]):
         return None
     cursor.execute(DELETE, {"ids": ids})

@@ -11,6 +11,7 @@ from tests.kit.rabbitmq_server import GIVEN
 from turno.launcher.rabbitmq import programs
 
 PATIENCE = 2400  # seconds for one that lasts some minutes, on a busy machine
+ENDING = 300
 PROFILES = ["embedded", "cluster"]
 # In turn: two at once would leave each other no time.
 pytestmark = [pytest.mark.crash, pytest.mark.xdist_group("storm")]
@@ -32,6 +33,10 @@ def weathered(profile, minutes, seed, a_second=20):
             told, _ = storm.communicate(timeout=PATIENCE)
         except BaseException:
             storm.terminate()  # it ends what it has started
+            try:
+                storm.wait(ENDING)
+            except subprocess.TimeoutExpired:
+                storm.kill()  # its servers end with it
             raise
     assert storm.returncode == 0, told[-20_000:]
     assert "Every rule held." in told

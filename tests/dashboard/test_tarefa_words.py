@@ -254,7 +254,7 @@ def test_a_job_behind_its_types_limit_or_rate_says_so():
     assert (spent.note, spent.left, spent.since) == ("100 may start within 1 min, and as many have.", 12.5, None)
     assert "room now" in limited(Waiting.RATE, Gate(rate=RateUse("crm", 100, 60.0, 7, None, 2, 92))).note
     promised = limited(Waiting.RATE, Gate(rate=RateUse("crm", 100, 60.0, 7, None, 2, 93)))
-    assert "are for jobs that go before it" in promised.text
+    assert "are kept for jobs that were let through before it" in promised.text
     assert promised.note == "They wait for a worker."
     assert "room now" in limited(Waiting.RATE, Gate()).note  # the rate was taken away
 

@@ -180,8 +180,8 @@ STATEMENTS = (
     | {
         "retention's lock": (HOLD, OLD, {"jobs_pkey"}),
         "retention's second look": (STILL, OLD, {"jobs_pkey"}),
-        "retention's changes": (HISTORY[1], OLD, {"changes_of_job"}),
-        "retention's attempts": (HISTORY[2], OLD, {"attempts_one_ordinal"}),
+        "retention's changes": (HISTORY["job_state_changes"], OLD, {"changes_of_job"}),
+        "retention's attempts": (HISTORY["job_attempts"], OLD, {"attempts_one_ordinal"}),
         "retention's dependencies": (UNLINK, OLD, set()),
         "retention's delete": (DELETE_OLD, OLD, {"jobs_pkey"}),
     }

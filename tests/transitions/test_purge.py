@@ -1,7 +1,9 @@
 """Retention of jobs, batch by batch: where it goes on, what it looks at, and how much one statement deletes."""
 
+from importlib import import_module
+
 import pytest
-from django.db import OperationalError, connections, transaction
+from django.db import DataError, OperationalError, connections, transaction
 
 from jobs import quick, transitions
 from jobs.ids import new_id
@@ -11,6 +13,7 @@ from tests.transitions import COMMITTED, rows
 from tests.transitions.rows import ago, execute, make_job, make_letter, select
 
 ended = pytest.mark.django_db
+module = import_module("jobs.transitions.purge")  # whose name the verb hides
 
 
 def purge(limit, after=FIRST, state=State.FAILED, using="default"):
@@ -68,7 +71,8 @@ def test_jobs_that_were_executed_often_come_in_smaller_batches():
 
 
 @ended
-def test_thousands_of_lines_of_one_job_go_in_parts():
+def test_thousands_of_lines_of_one_job_go_in_parts(monkeypatch):
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
     made = old(1)[0]
     execute(
         "INSERT INTO turno.job_logs (job_id, execution, number, message) "
@@ -130,3 +134,43 @@ def test_a_limit_of_the_callers_own_is_left_alone():
     with quick.batch("default") as cursor:
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone() == ("7s",)
+
+
+@ended
+def test_a_job_that_is_not_deleted_in_the_end_keeps_its_whole_history(monkeypatch):
+    [made] = old(1)
+    execute(
+        "INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason) "
+        "SELECT %s, NULL, 'Enqueued', 'created' FROM generate_series(1, 300)",
+        made.id,
+    )
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)  # and so each statement deletes ROWS
+    monkeypatch.setattr(module, "DELETE", "SELECT 1 / 0 FROM turno.jobs WHERE id = ANY(%(ids)s::uuid[])")
+    with pytest.raises(DataError):
+        purge(1)
+    assert select("SELECT count(*) AS n FROM turno.job_state_changes") == [{"n": 300}]
+
+
+@ended
+def test_what_takes_long_goes_on_with_the_same_jobs_at_the_next_call(monkeypatch):
+    [made] = old(1)
+    execute(
+        "INSERT INTO turno.job_logs (job_id, execution, number, level, message) "
+        "SELECT %s, 1, n, 'info', '' FROM generate_series(1, 100) AS n",
+        made.id,
+    )
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    monkeypatch.setattr(module, "LONGEST", -1.0)
+    assert purge(1) == (0, FIRST)
+    monkeypatch.undo()
+    assert purge(1).jobs == 1
+
+
+@ended
+def test_the_place_behind_a_job_is_that_of_the_next_and_then_the_first():
+    one, two = old(2)
+    first = transitions.beyond(State.FAILED, age=100, after=FIRST)
+    assert first.id == one.id
+    second = transitions.beyond(State.FAILED, age=100, after=first)
+    assert second.id == two.id
+    assert transitions.beyond(State.FAILED, age=100, after=second) == FIRST

@@ -12,6 +12,7 @@ from jobs.states import State
 from tests.transitions import COMMITTED
 from tests.transitions.rows import ago, execute, make_job, select
 from workers import retention as module
+from workers.connections import ENGINE
 from workers.pacing import QUICK, SLOW, Pace
 from workers.retention import Batch, Retention, Rule
 
@@ -111,7 +112,7 @@ def test_rounds_follow_each_other_with_pauses_until_nothing_is_left(ruled):
     with overridden(retention={"interval": "77s"}):
         assert routine.interval() == 77
         assert routine.run_once() == 6
-        assert module.LEAST_PAUSE <= routine.interval() <= module.MOST_PAUSE
+        assert module.LEAST_PAUSE <= routine.interval() < 77
         assert (routine.run_once(), routine.interval()) == (2, 77)
 
 
@@ -134,10 +135,39 @@ def test_a_statement_that_is_too_slow_even_for_one_row_is_told_and_stops_no_othe
 
 
 @COMMITTED
-def test_a_database_that_is_away_ends_the_round(ruled):
+def test_a_database_that_is_away_ends_the_round(ruled, monkeypatch):
     routine = ruled(a=[OperationalError("gone")], b=[Batch(1, False)])
+    monkeypatch.setattr(module.connections[ENGINE], "is_usable", lambda: False)
     with pytest.raises(OperationalError):
         routine.run_once()
+
+
+@COMMITTED
+def test_an_error_of_one_table_only_stops_no_other_rule(ruled, caplog):
+    routine = ruled(a=[OperationalError("invalid page in block 7")], b=[Batch(1, False)])
+    module.connections[ENGINE].ensure_connection()
+    assert routine.run_once() == 1
+    assert [record.rule for record in caplog.records if record.msg == "retention.failed"] == ["a"]
+
+
+@COMMITTED
+@pytest.mark.usefixtures("clean_tables")
+def test_a_job_that_cannot_be_deleted_in_time_keeps_no_other_from_going(monkeypatch):
+    fat, other = (make_job(State.SUCCEEDED, finished_at=ago(age)) for age in (500, 400))
+    purge = module.transitions.purge
+
+    def slow_at_the_first(*arguments, after, **options):
+        if after == module.FIRST:
+            raise too_slow()
+        return purge(*arguments, after=after, **options)
+
+    monkeypatch.setattr(module.transitions, "purge", slow_at_the_first)
+    with overridden(retention={"succeeded": 100, "batch_size": 1}):
+        routine = Retention()
+        routine.run_once()
+        routine.run_once()
+    assert select("SELECT id FROM turno.jobs") == [{"id": fat.id}]
+    assert other.id != fat.id
 
 
 @COMMITTED

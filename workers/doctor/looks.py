@@ -154,7 +154,7 @@ def concerns() -> Iterator[Line]:
 
 
 def _safe(look: Look) -> Look:
-    """The look; a database error in it is a line, and no traceback."""
+    """The look; an error in it is a line, and no traceback."""
 
     def looked() -> Iterator[Line]:
         try:
@@ -163,6 +163,9 @@ def _safe(look: Look) -> Look:
             connections.close_all()
             says = _("The database broke off: %(error)s.") % {"error": first_line(error)}
             yield Line(Level.BROKEN, look.__name__, says, _("Look at the database, and check again."))
+        except Exception as error:  # noqa: BLE001  (whoever looks for a fault must not meet another)
+            says = _("This could not be looked at: %(error)s.") % {"error": f"{type(error).__name__}: {error}"}
+            yield Line(Level.ATTENTION, look.__name__, says, _("Report it: this is a fault of Turno's."))
 
     return looked
 

@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from jobs import invariants, queries
-from jobs.invariants import INVARIANTS, Finding, Promise
+from jobs.conf import conf
+from jobs.invariants import INVARIANTS, Checked, Finding, Promise
+from jobs.promises import OLD
 from jobs.text import first_line
 from jobs.wording import span
 from workers.doctor.base import Level, Line, listed
-
-OLD = 300.0  # seconds without a look after which nobody seems to look
 
 
 def promises(margin: float | None) -> Iterator[Line]:
@@ -32,23 +32,42 @@ def _now(margin: float | None) -> Iterator[Line]:
         if found:
             yield from (_broken(finding) for finding in found)
             continue
-        asked = sum(one.promise is promise and (checked.attended or not one.soon) for one in INVARIANTS)
+        asked = _answered(promise, checked)
         holds = ngettext("It holds (%(n)d statement).", "It holds (%(n)d statements).", asked) % {"n": asked}
-        yield Line(Level.OK, promise, f"{promise.says} {holds}")
+        yield Line(Level.OK if asked else Level.ATTENTION, promise, f"{promise.says} {holds}")
     if not checked.attended:
-        says = _("Nobody leads, so what a leader mends by itself was not looked at.")
+        says = _("No worker has been there for long enough, so what a leader mends by itself was not looked at.")
         yield Line(Level.ATTENTION, "leader", says, _("Start a worker, and check again a minute later."))
     if checked.unanswered:
-        says = _("Not answered in time: %(names)s.") % {"names": listed(checked.unanswered)}
+        says = _("Not answered in time: %(names)s.") % {
+            "names": listed([_(one.says) for one in INVARIANTS if one.name in checked.unanswered])
+        }
         yield Line(
             Level.ATTENTION, "unanswered", says, _("The database is busy, or its statistics are old: VACUUM ANALYZE.")
         )
 
 
+def _answered(promise: Promise, checked: Checked) -> int:
+    """How many of its statements were asked and answered."""
+    broker = conf().messaging.broker
+    return sum(
+        one.promise is promise
+        and (checked.attended or not one.soon)
+        and (broker or not one.broker)
+        and one.name not in checked.unanswered
+        for one in INVARIANTS
+    )
+
+
 def _broken(finding: Finding) -> Line:
     values = {"says": _(finding.says), "n": finding.count, "ids": listed(finding.examples)}
-    says = _("%(says)s This does not hold for %(n)d: %(ids)s.") % values
-    facts = {"invariant": finding.name, "count": finding.count, "examples": list(finding.examples)}
+    says = (
+        _("%(says)s This does not hold for %(n)d or more: %(ids)s.")
+        if finding.more
+        else _("%(says)s This does not hold for %(n)d: %(ids)s.")
+    ) % values
+    facts = {"invariant": finding.name, "count": finding.count, "more": finding.more}
+    facts |= {"examples": list(finding.examples)}
     return Line(Level.BROKEN, finding.promise, says, _(finding.advice), facts)
 
 

@@ -44,6 +44,7 @@ class Client(threading.Thread):
         super().__init__(name=name, daemon=True)
         self._errands, self._ledger, self._alias, self._began = errands, ledger, name, began
         self._proxy = Proxy(url)
+        self.failed: Exception | None = None
         self.over = threading.Event()  # nothing more is begun; what is not answered is repeated still
         settings = connections[DEFAULT_DB_ALIAS].settings_dict
         way = {"HOST": "127.0.0.1", "PORT": str(self._proxy.port)}
@@ -54,7 +55,11 @@ class Client(threading.Thread):
         for errand in self._errands:
             if self.over.wait(max(0.0, self._began + errand.at - time.monotonic())):
                 break
-            self._do(errand)
+            try:
+                self._do(errand)
+            except Exception as error:  # noqa: BLE001  (told by who joins it: no order after this one was asked)
+                self.failed = error
+                break
         connections[self._alias].close()
         self._proxy.close()
 

@@ -81,6 +81,7 @@ class Person(threading.Thread):
         super().__init__(name="person", daemon=True)
         self._deeds, self._began = deeds, began
         self.done: Counter[str] = Counter()
+        self.failed: Exception | None = None
         self.over = threading.Event()
 
     def run(self) -> None:
@@ -95,6 +96,9 @@ class Person(threading.Thread):
                     connection.close()
             except Refused:
                 self.done[deed.name] += 1
+            except Exception as error:  # noqa: BLE001  (told by who joins it)
+                self.failed = error
+                break
         connection.close()
 
     def _do(self, deed: Deed) -> bool:

@@ -24,7 +24,7 @@ CLIENTS = 3
 READY = 240.0  # seconds for a first worker
 # Nothing has moved for so long: nothing will. A message that the broker lost twice is looked for ten minutes later.
 STILL = {"embedded": 150.0, "cluster": 780.0}
-LONGEST = 1800.0  # seconds after which whatever still moves goes round in circles
+LONGEST = 900.0  # seconds after which whatever still moves goes round in circles
 LATE = 30.0  # seconds for a message that is of nobody to be dropped
 REST = """
 SELECT (SELECT count(*) FROM turno.jobs WHERE state NOT IN ('Succeeded', 'Failed', 'Cancelled')),
@@ -53,6 +53,8 @@ def storm(plan: Plan, servers: Servers, tell: Callable[[str], None]) -> Report:
             thread.over.set()
             thread.join(STILL["embedded"])
             assert not thread.is_alive(), f"{thread.name} waits for the database"
+            if thread.failed is not None:
+                raise thread.failed
         connection.close()
         people.end()
         tell("it is over; waiting until every job has ended")

@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -15,13 +16,14 @@ import psycopg
 
 from tests.crash.storm.plan import PLACES, Blow
 from tests.crash.storm.servers import Servers
-from tests.kit.processes import Fleet, WorkerProcess
+from tests.kit.processes import Fleet, WorkerProcess, eventually
 from tests.kit.proxy import Proxy, Trap
 from workers import tree
 
 SLOTS = "default:8,critical:3"
 STEP = 0.03  # seconds between two looks at the clock
 ORDERLY = 120.0  # seconds that a worker may take to end when it is asked to
+STARTING = 240.0  # seconds that workers may take to be ready
 
 type Strike = Callable[["Weather", Blow], bool]
 
@@ -147,7 +149,9 @@ class Weather:
 
     def _over(self) -> None:
         self.calm.set()
-        self._catch_up(float("inf"))
+        while self._due:  # each in its time: who is let go first has to have its second before the other
+            self._catch_up(time.monotonic())
+            time.sleep(STEP)
         self._executor.shutdown()
         self._collect()
         for trap in self.traps:
@@ -164,11 +168,12 @@ class Weather:
 
     def ended_in_order(self) -> list[str]:
         """Stop the workers; what was wrong with their ends."""
+        # One that has just been started again does not know yet what to do with a signal.
+        eventually(lambda: len(self.standing(0)) == PLACES, "every worker is ready", STARTING)
         for worker in self.workers:
             with suppress(ProcessLookupError):
                 worker.signal(signal.SIGTERM)
-        ends = {worker.name: worker.wait(ORDERLY) for worker in self.workers}
-        return [f"{name} ended with {code}" for name, code in ends.items() if code]
+        return [wrong for worker in self.workers if (wrong := _end_of(worker))]
 
     def close(self) -> None:
         """End everything that this started."""
@@ -177,3 +182,12 @@ class Weather:
         self._executor.shutdown()
         self.fleet.close()
         self.proxy.close()
+
+
+def _end_of(worker: WorkerProcess) -> str | None:
+    """What was wrong with the end of a worker that was asked to stop."""
+    try:
+        code = worker.wait(ORDERLY)
+    except subprocess.TimeoutExpired:
+        return f"{worker.name} did not end"
+    return f"{worker.name} ended with {code}" if code else None
