@@ -94,7 +94,7 @@ class Screen:
 
 def screen() -> Screen:
     """What is known now, which all viewers share for a few seconds. Raises a database error when it is away."""
-    found: Promises = shared("promises", PATIENT, promises)
+    found = promises(shared("promises", PATIENT, queries.promises))
     return Screen(
         _verdict(found),
         tuple(_card(told, found.look) for told in found.told),

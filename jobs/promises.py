@@ -69,9 +69,10 @@ class Promises:
     storm: queries.Storm | None
 
 
-def promises() -> Promises:
-    """How they stand. Raises a database error when the database is away."""
-    found = queries.promises()
+def promises(found: queries.Promises | None = None) -> Promises:
+    """How they stand, in the reader's language; `found` is what is known already. Raises a database error when the
+    database is away."""
+    found = queries.promises() if found is None else found
     look = found.last
     old = look is not None and look.age > OLD
     told = tuple(_told(promise, look, old) for promise in Promise)

@@ -3,7 +3,7 @@
 Only the house's addresses import it: a worker never loads it.
 """
 
-from jobs.admin import cluster, flow, history, jobs, letters, people
+from jobs.admin import cluster, flow, history, jobs, letters, people, promises
 from jobs.admin.site import site
 
-__all__ = ["cluster", "flow", "history", "jobs", "letters", "people", "site"]
+__all__ = ["cluster", "flow", "history", "jobs", "letters", "people", "promises", "site"]

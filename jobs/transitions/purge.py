@@ -175,12 +175,12 @@ def _purge(cursor: CursorWrapper, params: dict[str, Any]) -> int | None:
     ids = [id_ for (id_,) in fetch(cursor, STILL, params | {"ids": held})] if held else []
     if not ids:
         return 0
-    for table, statement in HISTORY.items():
-        cursor.execute(statement, params | {"ids": ids})
+    for table in HANGING:
+        cursor.execute(HISTORY[table], params | {"ids": ids})
         while cursor.rowcount == params["rows"]:
             if table == LINES:
                 return None
-            cursor.execute(statement, params | {"ids": ids})
+            cursor.execute(HISTORY[table], params | {"ids": ids})
     if not unlink(cursor, ids, params["rows"]):
         return None
     cursor.execute(DELETE, {"ids": ids})

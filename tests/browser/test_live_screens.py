@@ -16,7 +16,7 @@ REGIONS = """() => [...document.querySelectorAll("[data-live][hx-get]")].map((re
 })"""
 KEPT = """(ids) => ids.map((id) => [id, document.getElementById(id)?.probe === true,
     "stale" in document.getElementById(id)?.dataset])"""
-TOPICS = {"jobs", "workers", "letters", "queues"}
+TOPICS = {"jobs", "workers", "letters", "queues", "promises"}
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.transitions.rows import Sql, execute, make_jobs, make_worker
 from tests.transitions.test_plans import plan_with_values, plan_without_values
 
 pytestmark = pytest.mark.django_db
-SMALL = {"workers", "pauses", "unserved_types", "job_types"}
+SMALL = {"workers", "pauses", "unserved_types", "job_types", "rates"}
 IDS = [uuid4() for _ in range(50)]
 ROWS = list(range(1000, 1200))
 LOCK = uuid4()

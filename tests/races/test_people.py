@@ -101,7 +101,7 @@ def test_retention_steps_over_a_job_that_is_being_requeued():
     with holding():
         transitions.requeue([made.id])
         purge = Other(lambda: transitions.purge(State.CANCELLED, age=60, letters=60, limit=9, using="engine"))
-        assert purge.answer() == 1
+        assert purge.answer().jobs == 1
     assert (rows.state(made.id), rows.job(other.id)) == (State.ENQUEUED, None)
 
 

@@ -63,7 +63,7 @@ STATEMENTS = {
 }
 MEANT = {
     "jobs_pkey", "jobs_child_order", "jobs_finished_order", "job_dependencies_pkey", "dependencies_one_pair",
-    "job_dependencies_parent_id_b158293b", "dead_letters_by_cause", "dead_letters_job_id_idx",
+    "job_dependencies_parent_id_b158293b", "dead_letters_by_cause", "dead_letters_job_id_685369d4",
 }  # fmt: skip
 OF_RETENTION = ["the look of retention", "its second look", "what is unlinked"]
 LOOKS = pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
