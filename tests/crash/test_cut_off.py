@@ -19,6 +19,8 @@ TYPES = [f"beats.{isolation}" for isolation in ISOLATIONS]
 def cut_off(fleet, types, *, deaf, **env):
     """A worker loses its database while it runs jobs, another one takes over, and the cable is mended."""
     fleet.env |= QUICK
+    # With deaf handlers the worker ends itself: its neighbour may see that before the lease and the grace are over.
+    reasons = ("worker_lost", "taken_back") if deaf else ("worker_lost",)
     with Proxy(database_url()) as proxy:
         fleet.start("a", "default:4,of-a:1", TURNO_DATABASE__URL=proxy.url, **env).wait_ready()
         jobs = {type_: begin(fleet, type_, deaf=deaf) for type_ in types}
@@ -29,7 +31,7 @@ def cut_off(fleet, types, *, deaf, **env):
             started(fleet, type_, times=2)
             eventually(lambda id_=id_: words(id_, 2) > 5, "the successor goes on")
             assert_nothing_beside(fleet, type_)
-            assert ("Processing", "Enqueued", "worker_lost") in steps(id_)
+            assert any(("Processing", "Enqueued", reason) in steps(id_) for reason in reasons)
         proxy.open()
         proxy.cut()  # as a system does with a connection that was dead for long
         next_ = enqueue("probe.async", {"key": "next"}, queue="of-a").id

@@ -80,7 +80,9 @@ def test_a_rate_is_closed_while_it_is_spent():
         " jsonb_build_array(jsonb_build_array(floor(extract(epoch FROM now()))::int, 1))"
     )
     assert found() == {made.id}
-    rows.make_job(type="crm")  # it is about to take the other start
+    rows.make_job(type="crm")  # it asks when it is claimed: until then nobody has the other start
+    assert found() == {made.id}
+    rows.execute("UPDATE turno.jobs SET admitted = dispatch_id WHERE state = 'Enqueued'")  # it was woken for it
     assert found() == set()
 
 
