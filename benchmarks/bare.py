@@ -29,10 +29,10 @@ from django.core.asgi import get_asgi_application  # noqa: E402  (the settings c
 
 application = get_asgi_application()
 
-from django.db import connection  # noqa: E402
-from django.http import HttpRequest  # noqa: E402
-from django.urls import path  # noqa: E402
-from ninja import NinjaAPI, Schema  # noqa: E402
+from django.db import connection  # noqa: E402  (after the setup)
+from django.http import HttpRequest  # noqa: E402  (after the setup)
+from django.urls import path  # noqa: E402  (after the setup)
+from ninja import NinjaAPI, Schema  # noqa: E402  (after the setup)
 
 api = NinjaAPI(openapi_url=None)
 
