@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Setup:
     at_once: int = 30_000
 
 
-class Side:
+class Side(ABC):
     """A setup at work on some services; `open` it, and ask the driver. Subclasses say how the two programs start."""
 
     def __init__(self, setup: Setup, services: Services) -> None:
@@ -62,23 +63,25 @@ class Side:
     # What a program has of its own.
 
     @property
+    @abstractmethod
     def database(self) -> str | None:
         """The database's address; None for a program without one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def environment(self) -> dict[str, str]:
         """Of the driver and of the workers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def driver_command(self) -> Sequence[str]:
-        raise NotImplementedError
+        """What starts the driver."""
 
+    @abstractmethod
     def worker_commands(self) -> list[list[str]]:
-        raise NotImplementedError
+        """What starts each of the workers."""
 
+    @abstractmethod
     def complete(self, kept: Mapping[str, int], jobs: int) -> str | None:
         """What is wrong with the rows that were kept of so many jobs, if anything is."""
-        raise NotImplementedError
 
     def servers(self) -> set[str]:
         """The servers that it uses, by the names of `Services.pids`."""
