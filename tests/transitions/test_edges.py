@@ -43,14 +43,19 @@ class World:
         return found
 
 
+def played(name, verb, using, ear):
+    """A verb called with every case in an order of its own; the cases, the world before and after, and its answer."""
+    cases = [make(situation, fence) for situation in SITUATIONS for fence in verb.fences]
+    cases.append(missing())
+    Random(name).shuffle(cases)
+    before = World()
+    answer = verb.call(cases, using)
+    return cases, before, World(ear.heard()), answer
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_makes_its_legal_changes_and_no_other(verb, using, ear, subtests):
-    cases = [make(situation, fence) for situation in SITUATIONS for fence in VERBS[verb].fences]
-    cases.append(missing())
-    Random(verb).shuffle(cases)
-    before = World()
-    answer = VERBS[verb].call(cases, using)
-    after = World(ear.heard())
+    cases, before, after, answer = played(verb, VERBS[verb], using, ear)
     for case in cases:
         with subtests.test(str(case)):
             change = LEGAL.get((verb, case.situation)) if case.fence is Fence.RIGHT else None

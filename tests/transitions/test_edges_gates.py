@@ -1,7 +1,6 @@
 """The edge matrix of what parks at pauses and breakers, of priorities, and of dead letters: as `test_edges`."""
 
 from collections.abc import Callable
-from random import Random
 from uuid import UUID
 
 import pytest
@@ -10,10 +9,10 @@ from jobs import transitions
 from jobs.outcomes import Verdict
 from jobs.states import Reason, State
 from tests.transitions import COMMITTED
-from tests.transitions.edges import SITUATIONS, Answer, Cases, Fence, Verb, make, missing
+from tests.transitions.edges import Answer, Cases, Fence, Verb
 from tests.transitions.legal import Change
 from tests.transitions.rows import execute, select
-from tests.transitions.test_edges import World, assert_changed, assert_untouched
+from tests.transitions.test_edges import assert_changed, assert_untouched, played
 
 pytestmark = COMMITTED
 TOKENS = (Fence.RIGHT, Fence.TOKEN)
@@ -74,12 +73,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_makes_its_legal_changes_and_no_other(verb, using, ear, subtests):
-    cases = [make(situation, fence) for situation in SITUATIONS for fence in VERBS[verb].fences]
-    cases.append(missing())
-    Random(verb).shuffle(cases)
-    before = World()
-    answer = VERBS[verb].call(cases, using)
-    after = World(ear.heard())
+    cases, before, after, answer = played(verb, VERBS[verb], using, ear)
     for case in cases:
         with subtests.test(str(case)):
             change = LEGAL.get((verb, case.situation)) if case.fence is Fence.RIGHT else None
