@@ -2,8 +2,10 @@
 
 import re
 
-TYPE_PATTERN = r"^[a-z0-9._-]{1,200}$"
-QUEUE_PATTERN = r"^[a-z0-9._-]{1,100}$"
+TYPE_LENGTH, QUEUE_LENGTH = 200, 100
+LETTERS = "a-z0-9._-"  # of names, inside the brackets of a pattern
+TYPE_PATTERN = rf"^[{LETTERS}]{{1,{TYPE_LENGTH}}}$"
+QUEUE_PATTERN = rf"^[{LETTERS}]{{1,{QUEUE_LENGTH}}}$"
 RECURRING_PATTERN = r"^[a-z0-9._-]{1,100}$"  # the name of a recurring job
 _TYPE, _QUEUE = re.compile(TYPE_PATTERN), re.compile(QUEUE_PATTERN)
 # Queues of the broker for what failed: the letters of jobs, and what came by a queue and is no message of ours.

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
-from django.db.models import CheckConstraint, Q
+from django.db.models import CheckConstraint, F, Q
+from django.db.models.functions import Length
+from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
-from jobs.bounds import DEAD_LETTER, ERROR_SUFFIX, QUEUE_PATTERN, TYPE_PATTERN
+from jobs.bounds import DEAD_LETTER, ERROR_SUFFIX, LETTERS, QUEUE_LENGTH, TYPE_LENGTH
 
 SCHEMA = "turno"
 
@@ -24,15 +26,21 @@ def iff(left: Q, right: Q) -> Q:
     return (left & right) | (~left & ~right)
 
 
+def _name(field: str, length: int) -> Q:
+    """1 to `length` of the letters of names. Said by what it lacks, and by its length: PostgreSQL takes twenty times as
+    long for a pattern that counts, and looks at these rules at each change of a job."""
+    sized = Q(GreaterThanOrEqual(Length(F(field)), 1)) & Q(LessThanOrEqual(Length(F(field)), length))
+    return sized & ~Q(**{f"{field}__regex": f"[^{LETTERS}]"})
+
+
 def type_name(field: str) -> Q:
     """`field` may name a job type (`jobs.bounds.is_type`)."""
-    return Q(**{f"{field}__regex": TYPE_PATTERN})
+    return _name(field, TYPE_LENGTH)
 
 
 def queue_name(field: str) -> Q:
     """`field` may name a queue (`jobs.bounds.is_queue`)."""
-    letters = Q(**{f"{field}__regex": QUEUE_PATTERN})
-    return letters & ~Q(**{field: DEAD_LETTER}) & ~Q(**{f"{field}__endswith": ERROR_SUFFIX})
+    return _name(field, QUEUE_LENGTH) & ~Q(**{field: DEAD_LETTER}) & ~Q(**{f"{field}__endswith": ERROR_SUFFIX})
 
 
 def one_of(field: str, values: Iterable[str]) -> Q:
