@@ -16,6 +16,7 @@ from workers import conclusion
 from workers.breakers import charged
 from workers.connections import DATABASE_ERRORS
 from workers.execution import Execution, prepare
+from workers.gathering import Gathering
 from workers.handoff import Handoff
 from workers.isolation import ForkServer, HandlerLoop, ProcessPool, ThreadPool
 from workers.leases import Held, Interrupt, LeaseBook
@@ -62,6 +63,7 @@ class Consumer:
         self._idle.set()
         self._taking = True
         self._may_have_more: set[str] = set()
+        self._gathering = Gathering(slots.changed, lambda: bool(self._taking and self._may_have_more and ends.busy))
         self._timers: dict[Held, asyncio.TimerHandle] = {}
         self._written = Handoff(self._loop, self._free)
         self._rng = random.Random()  # noqa: S311  (jitter)
@@ -100,14 +102,14 @@ class Consumer:
                 continue
             offer = [] if len(self._quarantine) else self._slots.take(self._batch_size)
             if not offer:
-                self._slots.changed.clear()
-                await self._slots.changed.wait()
+                await self._gathering.slots()
                 continue
             self._work.clear()
-            held = await self._take(offer)
+            held = await self._gathering.timed(self._take(offer))
             self._account(offer, held)
             if held:
                 await self._start(held)
+                await self._gathering.others()
             else:
                 await self._wait()
 
@@ -134,8 +136,7 @@ class Consumer:
     async def _wait(self) -> None:
         """Until a notification, a poll's time, the end, or a slot freed in a queue that may have more."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._poll * random.uniform(1, 2)):  # noqa: S311
-                await self._work.wait()
+            await asyncio.wait_for(self._work.wait(), self._poll * random.uniform(1, 2))  # noqa: S311
 
     async def _start(self, held: Sequence[Held]) -> None:
         self._idle.clear()

@@ -15,18 +15,27 @@ from workers.clock import boottime
 from workers.connections import Backoff, drop_connection
 
 log = logging.getLogger(__name__)
+STREAM = 0.05  # seconds after a batch of several within which what comes is of the same stream
 
 
 class Ledger(threading.Thread, ABC):
-    """A thread that takes items one by one and writes them in batches of at most `batch_size`."""
+    """A thread that takes items one by one and writes them in batches of at most `batch_size`.
 
-    def __init__(self, name: str, batch_size: int, reconnect_max: float) -> None:
+    In a stream it waits for more to come, at most `gather` seconds: each batch costs the same again, however few are in
+    it. What comes alone, or after a rest, is written at once.
+    """
+
+    def __init__(self, name: str, batch_size: int, reconnect_max: float, *, gather: float = 0.0) -> None:
         super().__init__(name=name, daemon=True)
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._batch_size = batch_size
         self._closing = threading.Event()
         self._patience = 0.0  # until when a closing ledger tries again, on the clock of `boottime`
         self._backoff = Backoff(reconnect_max)
+        self._gather = gather
+        self._together = 0  # items of the batch before; it took so many seconds to write, until that instant
+        self._took = self._written_at = 0.0
+        self.busy = False  # whether a batch is being gathered or written
         self.connected = True
 
     def put(self, item: Any) -> None:
@@ -45,19 +54,38 @@ class Ledger(threading.Thread, ABC):
         while True:
             batch = self._drain()
             if batch:
+                started = boottime()
                 self.write(batch)
+                self._written_at = boottime()
+                self._took = self._written_at - started
+            self.busy = False
             if self._closing.is_set() and self._items.empty():
                 drop_connection()
                 return
 
     def _drain(self) -> list[Any]:
         batch = [self._items.get()]
+        self.busy = True
+        self._fill(batch)
+        if len(batch) < self._batch_size and (nap := self._gathering()):
+            time.sleep(nap)
+            self._fill(batch)
+        self._together = len(batch)
+        return [item for item in batch if item is not None]
+
+    def _gathering(self) -> float:
+        """Seconds to wait for more to come: half of what the batch before took to write, in a stream; else none."""
+        if self._together < 2 or boottime() - self._written_at > STREAM:
+            return 0.0
+        return min(self._gather, self._took / 2)
+
+    def _fill(self, batch: list[Any]) -> None:
+        """Add what is there, as far as there is room."""
         while len(batch) < self._batch_size:
             try:
                 batch.append(self._items.get_nowait())
             except queue.Empty:
-                break
-        return [item for item in batch if item is not None]
+                return
 
     @abstractmethod
     def write(self, batch: list[Any]) -> None:

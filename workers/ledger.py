@@ -27,6 +27,7 @@ from workers.logs import Lines
 log = logging.getLogger(__name__)
 Settled = transitions.Settled
 OnSettled = Callable[[Settled | None], None]
+GATHER = 0.005  # seconds that an end waits at most for others of its stream
 
 
 class ClaimLedger(Ledger):
@@ -140,7 +141,7 @@ class EndLedger(Ledger):
     """Ends of executions, releases, and notes (progress, stage, log lines) of running ones."""
 
     def __init__(self, worker_id: UUID, batch_size: int, reconnect_max: float) -> None:
-        super().__init__("turno-ends", batch_size, reconnect_max)
+        super().__init__("turno-ends", batch_size, reconnect_max, gather=GATHER)
         self._worker_id = worker_id
         self.breakers = Breakers()
         self._unwritten: dict[UUID, transitions.Note] = {}
