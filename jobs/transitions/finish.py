@@ -166,7 +166,7 @@ FROM ended ORDER BY id
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Finished:
     """A job whose execution (token `dispatch_id`) was ended by `finish`, and the state that it has now."""
 

@@ -42,7 +42,7 @@ WHERE dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid 
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Settled:
     """What became of one ending: `state` is the job's state now, None when the lease was lost and nothing was written.
 
