@@ -33,6 +33,11 @@ SERVING = f"""serving AS MATERIALIZED (
 # Of a job `e`: it was woken for whatever it waited for and has not started. As the index of what was ever woken has it.
 WOKEN = """e.admitted IS NOT NULL AND e.finished_at IS NULL AND e.waiting_for IS NULL
     AND COALESCE(e.state, '') = 'Enqueued' AND e.admitted = e.dispatch_id"""
+# Of a job `e` with a key: it is Enqueued. By the index of those, which no other can stand in for: the one of all that
+# is Enqueued would be read from end to end while the statistics are older than the backlog.
+IN_QUEUE = "e.waiting_for IS NULL AND e.finished_at IS NULL AND COALESCE(e.state, '') = 'Enqueued'"
+SOON = 10.0  # seconds: so long a job that is Enqueued without a slot counts as one that is about to take one
+MOST_COMING = 500  # of a key that are counted
 # Parked jobs of an unknown type, as their index has them.
 UNKNOWN = "state = 'Scheduled' AND waiting_for = 'unknown_type'"
 # A row of `unserved_types` that holds now: whoever leads was there not long ago.
@@ -47,6 +52,22 @@ CROSS JOIN LATERAL jsonb_array_elements(
 WHERE w.state <> 'Offline' AND w.seen_at > now() - %(silent)s::float8 * interval '1 second'
   AND p.problem ? 'module' AND p.problem ? 'error'
 ORDER BY 1, 2, 3
+"""
+
+
+def coming(key: str, only: str = "true") -> str:
+    """The SQL of those of a concurrency key (SQL of its value) that were let through no gate, such as those that are
+    due just now: they are about to be claimed, and were here first. `only`: SQL of whether any are asked for.
+
+    Columns queue, type, priority, and `lately`: not for long, since all workers of their queue may be busy, or none may
+    be there.
+    """
+    return f"""
+SELECT e.queue, e.type, e.priority, e.enqueued_at > now() - interval '{SOON} seconds'
+    AND e.queue <> ALL (ARRAY(SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED})) AS lately
+FROM turno.jobs AS e
+WHERE {only} AND {IN_QUEUE} AND e.concurrency_key = {key} AND e.admitted IS DISTINCT FROM e.dispatch_id
+ORDER BY e.enqueued_at DESC LIMIT {MOST_COMING}
 """
 
 

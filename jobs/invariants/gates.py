@@ -7,10 +7,8 @@ from django.utils.translation import gettext_noop
 
 from jobs.invariants.base import Invariant, Promise
 from jobs.ratelimit import PARTS
-from jobs.serving import IN_FORCE, LIVE, QUEUE_PAUSED, SERVING, WOKEN
+from jobs.serving import IN_FORCE, LIVE, SERVING, WOKEN, coming
 
-SOON = 10.0  # seconds, as `transitions.keys` has it: so long who is Enqueued without a slot is about to take one
-MANY = 500  # of those that are counted
 # Who stands before the parked job `j` at its key: what has a slot, what was enqueued lately, and for however long what
 # is before it in its own queue.
 BEFORE = f"""
@@ -18,14 +16,7 @@ SELECT (
     SELECT count(*) FROM turno.concurrency_keys AS k JOIN turno.concurrency_slots AS s ON s.key_id = k.id
     WHERE k.kind = 'key' AND k.value = j.concurrency_key
 ) + (
-    SELECT count(*) FROM (
-        SELECT e.queue, e.type, e.priority, e.enqueued_at > now() - interval '{SOON} seconds'
-            AND e.queue <> ALL (ARRAY(SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED})) AS lately
-        FROM turno.jobs AS e
-        WHERE e.concurrency_key = j.concurrency_key AND e.waiting_for IS NULL AND e.finished_at IS NULL
-          AND COALESCE(e.state, '') = 'Enqueued' AND e.admitted IS DISTINCT FROM e.dispatch_id
-        ORDER BY e.enqueued_at DESC LIMIT {MANY}
-    ) AS e
+    SELECT count(*) FROM ({coming("j.concurrency_key")}) AS e
     WHERE e.lately OR e.queue = j.queue AND e.type = j.type AND e.priority >= j.priority
 ) AS jobs
 """

@@ -11,12 +11,12 @@ from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
 
-from jobs.serving import QUEUE_PAUSED
+from jobs.serving import IN_QUEUE, QUEUE_PAUSED
 from jobs.states import Waiting
 from jobs.transitions.circuits import KEPT_BACK
 from jobs.transitions.gatekeeper import Gated, Gates, Stop, promised
 from jobs.transitions.handover import COLUMNS, let_through, pass_on, tell_of_rates, waiting
-from jobs.transitions.keys import IN_QUEUE, KEY, LIMITED, RATED
+from jobs.transitions.keys import KEY, LIMITED, RATED
 from jobs.transitions.pauses import HELD_BACK
 from jobs.transitions.rates import Budget
 from jobs.transitions.seats import SEATED

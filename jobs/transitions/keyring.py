@@ -7,7 +7,7 @@ the key is not seen here: it is told of after its commit, and whoever opens the 
 from django.db.backends.utils import CursorWrapper
 
 from jobs import quick
-from jobs.transitions.keys import IN_QUEUE
+from jobs.serving import IN_QUEUE
 from jobs.transitions.sql import fetch, in_transaction
 
 # OFFSET 0: looked up key by key, and not by a pass over all jobs. A type with a limit keeps its row.

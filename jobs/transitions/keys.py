@@ -11,12 +11,11 @@ from uuid import UUID
 
 from django.db.backends.utils import CursorWrapper
 
-from jobs.serving import QUEUE_PAUSED
+from jobs.serving import coming
 from jobs.transitions.outbox import broker, dispatch, enqueued
 from jobs.transitions.sql import arrays, fetch, notify_all, unnest
 
 KEY, TYPE = "key", "type"
-SOON = 10.0  # seconds: so long a job that is Enqueued without a slot counts as one that is about to take one
 
 KEYS = {"kind": "text", "value": "text"}
 # A key that is there is not touched. Sorted, so that two who insert the same wait for each other in one order.
@@ -61,18 +60,7 @@ ORDER BY k.id FOR NO KEY UPDATE
 RELEASE = "DELETE FROM turno.concurrency_slots WHERE job_id = ANY(%(ids)s::uuid[]) RETURNING key_id"
 LIMITED = "SELECT name FROM turno.job_types WHERE max_running IS NOT NULL"
 RATED = "SELECT type FROM turno.rates"
-# Of a job `e` with a key: it is Enqueued. By the index of those, which no other can stand in for: the one of all that
-# is Enqueued would be read from end to end while the statistics are older than the backlog.
-IN_QUEUE = "e.waiting_for IS NULL AND e.finished_at IS NULL AND COALESCE(e.state, '') = 'Enqueued'"
-# Those of a key `k` that were let through no gate, such as those that are due just now: they are about to be claimed,
-# and were here first. `lately`: not for long, since all workers of their queue may be busy, or none may be there.
-COMING = f"""
-SELECT e.queue, e.type, e.priority, e.enqueued_at > now() - interval '{SOON} seconds'
-    AND e.queue <> ALL (ARRAY(SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED})) AS lately
-FROM turno.jobs AS e
-WHERE k.kind = 'key' AND {IN_QUEUE} AND e.concurrency_key = k.value AND e.admitted IS DISTINCT FROM e.dispatch_id
-ORDER BY e.enqueued_at DESC LIMIT 500
-"""
+COMING = coming("k.value", only="k.kind = 'key'")  # of a key `k`
 WOKEN = {"id": "uuid", "token": "uuid", "admitted": "bool"}
 SLOTS = {"job": "uuid", "held_by": "uuid", "key": "bigint", "number": "int"}
 # They keep their place: by the time for which they have waited they are the first of their queue.

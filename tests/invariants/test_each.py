@@ -6,8 +6,6 @@ from django.db import connection
 from jobs import invariants
 from jobs.conf import overridden
 from jobs.invariants import INVARIANTS, guards
-from jobs.invariants.gates import SOON
-from jobs.transitions import keys
 from tests.invariants.house import BROKEN, LIMITED, RATED
 from tests.transitions.rows import execute
 
@@ -161,10 +159,6 @@ def test_what_is_spoiled_is_found_and_nothing_else(house, name):
     assert str(house.get(job, job)) in broken[name].examples
     assert broken[name].count == (2 if name == "fired_once" else 1)
     assert [broken[guard].examples for guard in dropped] == [tuple(constraints) for _ in dropped]
-
-
-def test_what_a_rival_holds_is_about_to_be_taken_for_as_long_as_the_gates_say():
-    assert SOON == keys.SOON
 
 
 def test_every_constraint_of_the_models_is_a_guard_that_the_database_has(house):
