@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.db.models import CheckConstraint, F, Q
+from django.db.models import BooleanField, CheckConstraint, F, Func, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
@@ -22,8 +22,8 @@ def check(name: str, condition: Q) -> CheckConstraint:
 
 
 def iff(left: Q, right: Q) -> Q:
-    """True exactly when both conditions hold or neither does."""
-    return (left & right) | (~left & ~right)
+    """True exactly when both conditions hold or neither does. Of no condition may it be unknown whether it holds."""
+    return Q(Func(left, right, template="(%(expressions)s)", arg_joiner=" = ", output_field=BooleanField()))
 
 
 def _name(field: str, length: int) -> Q:

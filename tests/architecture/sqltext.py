@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 SINKS = {"execute": 0, "executemany": 0, "raw": 0, "RawSQL": 0, "copy": 0}
 BUILDERS = {"format", "replace", "join", "strip"}
 COMPOSED = {"SQL", "Composed"}  # psycopg.sql quotes what it puts in
-CHECKED = {"State"}  # calling it refuses whatever is not one of its few values
+# Calling it refuses whatever is not one of its few values; a statement of migrations, of names and conditions that
+# Django quotes.
+CHECKED = {"State", "Statement"}
 
 type Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
