@@ -26,7 +26,7 @@ class Served:
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers (lower case) and JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, {"X-Turno-Key": KEY} | (headers or {}))
             response = connection.getresponse()

@@ -31,7 +31,7 @@ def test_fifty_requests_with_one_key_at_once_make_one_job(served):
     barrier = Barrier(50)
 
     def post(number):
-        barrier.wait(30)
+        barrier.wait(60)
         return served.post("/api/jobs", BODY, **{SPELLINGS[number % 3]: "K"})
 
     with ThreadPoolExecutor(50) as pool:

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from jobs.models import Job
 from tests.dashboard import recurring
 from tests.transitions import rows
+from tests.transitions.recurring import half_a_year_away
 from tests.transitions.rows import make_job
 from workers.demo.fill import fill
 
@@ -58,7 +59,7 @@ def test_workers_die_again_and_again_which_job_does_it(hand):
 
 def test_the_nightly_cron_did_not_run_why_when_next_and_run_it_now(hand):
     page = hand.page
-    made = recurring.make("fechamento-diario", "0 0 3 * * *")
+    made = recurring.make("fechamento-diario", half_a_year_away(hour=3))
     recurring.run(made, "Failed")
     rows.execute("UPDATE turno.recurring_jobs SET last_skipped_at = now(), last_skipped_why = 'misfire', skipped = 1")
     hand.click(page.locator(".rail a[href='/painel/recorrentes']"))

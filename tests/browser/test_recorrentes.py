@@ -10,6 +10,7 @@ from tests.dashboard.recurring import make, run
 from tests.kit.browser import PHONE, axe, both_themes, no_sideways_scroll
 from tests.kit.processes import eventually
 from tests.transitions import rows
+from tests.transitions.recurring import half_a_year_away
 
 LIST = "/painel/recorrentes"
 KEY = "chave-dos-testes-0123456789"
@@ -85,7 +86,7 @@ def test_the_switch_acts_at_once_and_can_be_undone(page):
 def test_the_keys_walk_the_rows_and_a_row_runs_now_and_is_deleted_by_its_name(page, allow):
     allow("status of 409")
     made = make("fechamento", "0 0 3 * * *")
-    make("depois", "0 0 4 1 1 *")
+    make("depois", half_a_year_away())
     live(page, f"{LIST}?aberta={made}")
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -107,7 +108,7 @@ def test_the_keys_walk_the_rows_and_a_row_runs_now_and_is_deleted_by_its_name(pa
 
 
 def test_new_ones_are_offered_and_nothing_moves_by_itself(page):
-    make("b", "0 0 3 * * *")
+    make("b", half_a_year_away())
     live(page, LIST)
     names = page.locator(".rec .c-name strong")
     make("a", "* * * * * *")

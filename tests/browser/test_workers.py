@@ -45,7 +45,7 @@ def test_a_real_workers_job_is_seen_in_its_row_and_leaves_it_while_the_row_stays
     second = enqueue("probe.talk", {"key": "u", "hold": 8})
     expect(row.locator(f"#r-{second.id}")).to_be_visible()
     expect(row.locator("details")).to_have_attribute("open", "")
-    look.wait_state(second.id, "Succeeded", 30)
+    look.wait_state(second.id, "Succeeded")
     expect(row).to_contain_text("0 of 2")
 
 

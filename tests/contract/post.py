@@ -17,7 +17,7 @@ from workers.slots import Slots
 from workers.transports.base import Broker, Transport
 
 POLL = 0.1  # seconds
-PATIENCE = 20.0  # seconds until a test that hangs is told so
+PATIENCE = 60.0  # seconds until a test that hangs is told so
 
 
 class MakesTransports(Protocol):

@@ -14,6 +14,7 @@ from tests.dashboard.pages import signed_in, text
 from tests.dashboard.recurring import LIST, SCRIPT, make, run
 from tests.kit import people
 from tests.transitions import rows
+from tests.transitions.recurring import half_a_year_away
 
 pytestmark = pytest.mark.django_db
 
@@ -61,7 +62,7 @@ def test_a_row_says_when_in_words_and_in_cron_and_what_came_of_the_last_run(brow
 
 
 def test_the_next_to_fire_comes_first_and_those_that_do_not_fire_come_last(browser):
-    later, sooner = make("later", "0 0 3 1 1 *"), make("sooner", "* * * * * *")
+    later, sooner = make("later", half_a_year_away()), make("sooner", "* * * * * *")
     make("off-b", enabled=False, next_run_at=None)
     make("off-a", enabled=False, next_run_at=None)
     make("broken", error="no")
@@ -117,10 +118,10 @@ def test_instants_that_no_calendar_has_break_no_page(browser, instant):
 
 
 def test_an_instant_that_nobody_has_fired_is_late_and_says_so(browser):
-    made = make(next_run_at=datetime.now(UTC) - timedelta(seconds=95))
+    made = make(next_run_at=datetime.now(UTC) - timedelta(seconds=145))
     row = row_of(html_of(browser), made)
     assert "late by" in row
-    assert re.search(r'data-since="(9\d|1\d\d)"', row)
+    assert re.search(r'data-since="1\d\d"', row)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_one_that_the_configuration_has_dropped_says_so(browser):
 
 
 def test_an_open_row_shows_five_instants_ten_runs_and_both_policies(browser):
-    made = make(overlap="queue", misfire="all", skipped=3, last_skipped_at=datetime.now(UTC))
+    made = make(overlap="queue", misfire="all", skipped=3, last_skipped_at=datetime(2020, 1, 2, 12, tzinfo=UTC))
     for number in range(12):
         run(made, "Failed" if number == 11 else "Succeeded", ended=100 - number)
     html = html_of(browser, aberta=str(made))
@@ -176,7 +177,7 @@ def test_an_open_row_shows_five_instants_ten_runs_and_both_policies(browser):
     said = text(more)
     assert "1 of 10 failed" in said
     assert "Waits for the previous run to finish; if its times are missed, runs all of them (up to 100)" in said
-    assert "3 runs left out, the last today" in said
+    assert "3 runs left out, the last 2020-01-02 " in said
     assert f"/painel/tarefas?recorrente={made}" in more
     assert f'id="m-{made}"' in html_of(browser, f"/painel/partes/recorrentes/{made}/detalhe")
     assert browser.get(f"/painel/partes/recorrentes/{uuid4()}/detalhe").status_code == 404
@@ -223,7 +224,7 @@ def test_5000_rows_are_paged_each_once(browser):
 
 
 def test_the_live_part_keeps_the_rows_of_the_page_and_only_counts_new_ones(browser):
-    first, second = make("first", "0 0 3 * * *"), make("second", "0 0 4 * * *")
+    first, second = make("first", half_a_year_away(hour=3)), make("second", half_a_year_away(hour=4))
     answer = browser.get(part_of(html_of(browser)))
     unchanged = browser.get(part_of(html_of(browser)), headers={"X-Turno-Seen": answer["X-Turno-Seen"]})
     assert unchanged.status_code in {200, 204}  # a minute may have passed
@@ -231,15 +232,14 @@ def test_the_live_part_keeps_the_rows_of_the_page_and_only_counts_new_ones(brows
     make("third", "* * * * * *")
     RecurringJob.objects.filter(id=first).update(next_run_at=datetime.now(UTC) + timedelta(days=9))
     html = html_of(browser, part)
-    assert names(html) == ["first", "second"] if "first" in names(html)[:1] else ["second", "first"]
-    assert "third" not in names(html)
+    assert names(html) == ["first", "second"]
     assert "1 new schedule" in html
     RecurringJob.objects.filter(id=second).delete()
     assert names(html_of(browser, part)) == ["first"]
 
 
 def test_the_acts_of_a_row_do_what_they_say(browser):
-    made = make(cron="0 0 3 * * *")
+    made = make(cron=half_a_year_away())
     ran = browser.post(f"{LIST}/{made}/disparar", headers=SCRIPT)
     assert ran.status_code == 200
     job = Job.objects.get()

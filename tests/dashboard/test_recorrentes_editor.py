@@ -13,6 +13,7 @@ from tests.dashboard.pages import signed_in, text
 from tests.dashboard.recurring import LIST, SCRIPT, TYPE, form, make
 from tests.kit import people
 from tests.transitions import rows
+from tests.transitions.recurring import half_a_day_away
 
 pytestmark = pytest.mark.django_db
 NEW, PREVIEW = f"{LIST}/nova", f"{LIST}/previa"
@@ -219,14 +220,15 @@ class TestThePreview:
         assert html.count('<th scope="col"') == 2
 
     def test_says_who_else_runs_in_that_minute_and_how_much_room_the_queue_has(self, browser):
-        make("one", "0 0 3 * * *")
-        made = make("two", "20 0 3 * * *")
+        hour = half_a_day_away()  # nothing passes while it is looked at
+        make("one", f"0 0 {hour} * * *")
+        made = make("two", f"20 0 {hour} * * *")
         rows.make_worker(queues={"reports": 6}, types=[TYPE])
-        said = text(self.told(browser, cron="0 0 3 * * *", queue="reports"))
+        said = text(self.told(browser, cron=f"0 0 {hour} * * *", queue="reports"))
         assert "In the same minute 2 more recurring jobs run; reports has 6 slots." in said
-        own = text(self.told(browser, cron="0 0 3 * * *", queue="reports", id=str(made)))
+        own = text(self.told(browser, cron=f"0 0 {hour} * * *", queue="reports", id=str(made)))
         assert "In the same minute 1 more recurring job runs;" in own
-        assert "no worker serves slow" in text(self.told(browser, cron="0 0 4 * * *", queue="slow"))
+        assert "no worker serves slow" in text(self.told(browser, cron=f"0 1 {hour} * * *", queue="slow"))
 
     def test_says_what_is_wrong_only_of_what_was_touched(self, browser):
         html = self.told(browser, touched="cron", name="", cron="0 99 * * * *")

@@ -103,7 +103,7 @@ def test_the_engine_s_own_connection_goes_through_it_in_every_thread(engine, mad
     write()
     thread = threading.Thread(target=write)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert (len(failed), trap.caught, stage(made)) == (2, 2, "a")
 
 
@@ -117,7 +117,7 @@ def test_in_a_blackhole_nothing_passes_and_afterwards_everything_does(proxy):
             connect(proxy, connect_timeout=2)
         assert asking.is_alive()
         proxy.open()
-        asking.join(20)
+        asking.join(60)
         assert answers == [(1,)]
 
 
@@ -139,7 +139,7 @@ def test_an_answer_may_be_lost_in_a_blackhole_until_somebody_cuts_the_connection
         assert stage(made) == "a"
         assert committing.is_alive()
         proxy.cut()
-        committing.join(20)
+        committing.join(60)
         assert len(ended) == 1
 
 

@@ -284,6 +284,6 @@ def test_the_logger_waits_for_nobody_who_writes_by_it_too(ctx):
     with handler.lock:
         writer = threading.Thread(target=ctx.logger.info, args=("a line",), daemon=True)
         writer.start()
-        writer.join(20)
+        writer.join(60)
         assert not writer.is_alive()
     assert ctx.logs == [("info", "a line")]

@@ -160,7 +160,7 @@ def test_two_processes_share_the_runs_and_do_each_once(clean_tables):
 def test_more_runs_than_threads_wait_and_are_done_in_turn(crew):
     made = [make_job(State.FAILED) for _ in range(8)]
     runs = [bulk.start("delete", ids=[job.id]) for job in made]
-    assert [bulk.wait(run.id, 20).state for run in runs] == ["done"] * 8
+    assert [bulk.wait(run.id, 60).state for run in runs] == ["done"] * 8
     assert len(crew._threads) <= crews.THREADS
 
 
@@ -171,7 +171,7 @@ def test_whoever_looks_takes_over_a_run_that_nobody_works_on(crew):
         cursor.execute(store.INSERT, values | {"actor": None, "reason": None, "total": None, "estimated": False})
     [run] = bulk.active()
     assert run.waiting
-    assert bulk.wait(run.id, 20).state == "done"
+    assert bulk.wait(run.id, 60).state == "done"
     assert bulk.active() == []
 
 

@@ -55,7 +55,7 @@ class Trap:
     def held(self) -> None:
         self._gate.wait()
 
-    def wait(self, times: int = 1, seconds: float = 20.0) -> None:
+    def wait(self, times: int = 1, seconds: float = 60.0) -> None:
         """Returns when it has caught `times` statements."""
         eventually(lambda: self.caught >= times, f"{times} times {self.words!r} after {self.after!r} lost", seconds)
 

@@ -86,7 +86,7 @@ class ServiceBus:
         """What stands in the queue's dead-letter queue."""
         return self.messages(queue + DEAD)
 
-    def wait(self, queue: str, seconds: float = 10.0, **counts: int) -> None:
+    def wait(self, queue: str, seconds: float = 60.0, **counts: int) -> None:
         """Returns when the queue has so many messages: `ready=0, locked=1`."""
 
         def reached() -> bool:

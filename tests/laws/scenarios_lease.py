@@ -57,7 +57,7 @@ def answer_delayed(proxy: Proxy, work: Callable[[], object]) -> None:
     trap.wait()
     threading.Event().wait(LATE)
     trap.let_go()
-    thread.join(20)
+    thread.join(60)
 
 
 def claimed_with_a_late_answer() -> None:
@@ -67,7 +67,7 @@ def claimed_with_a_late_answer() -> None:
     with Proxy(database_url()) as proxy, through(proxy, ENGINE):
         ledger = ClaimLedger(WHO, book, 60.0, 9, 0.1)
         ledger.start()
-        answer_delayed(proxy, lambda: ledger.claim([("default", 1)]).result(20))
+        answer_delayed(proxy, lambda: ledger.claim([("default", 1)]).result(60))
         ledger.close(20)
     keep(beats_before_recovery(book, case.made.id), "two executions live side by side: a handler outlives its lease")
 
@@ -140,7 +140,7 @@ def in_flight() -> None:
         trap.wait()
         heartbeat(book).release_strays()
         trap.let_go()
-        [held] = asked.result(20)
+        [held] = asked.result(60)
         ledger.close(20)
     row = rows.job(case.made.id)
     owned = (State(row["state"]), row["dispatch_id"]) == (State.PROCESSING, held.claim.dispatch_id)

@@ -22,7 +22,7 @@ from workers.locks.base import JobLocks, NoLocks, Taken
 from workers.transports.messages import Dispatch
 from workers.transports.named import Delivery, NamedClaims
 
-PATIENCE = 20.0  # seconds until a thread that hangs is told so
+PATIENCE = 60.0  # seconds until a thread that hangs is told so
 
 
 class Message(Delivery):

@@ -24,7 +24,7 @@ def house(fleet, cluster, tmp_path):
     site = Site(folder, {"TURNO_DATABASE__URL": database_url()} | cluster.env)
     try:
         site.wait_ready()
-        with httpx.Client(base_url=site.address, trust_env=False, timeout=20) as client:
+        with httpx.Client(base_url=site.address, trust_env=False, timeout=60) as client:
             yield client
         assert "Traceback" not in site.log(), site.log()[-4000:]
     finally:

@@ -124,7 +124,7 @@ async def test_a_page_that_confirms_nothing_is_told_little_and_then_sent_away(qu
         while True:
             quiet_hub.heard(Nudge(("jobs",)))
             quiet_hub._tell()
-            output = await client.receive_output(timeout=20)
+            output = await client.receive_output(timeout=60)
             if output["type"] == "websocket.close":
                 break
             said += 1

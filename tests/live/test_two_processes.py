@@ -66,7 +66,7 @@ class House:
     async def cancel(self, by=0):
         """Enqueue a job and cancel it at one process; its id. The cancel is what this process tells all pages."""
         job = await sync_to_async(enqueue)("report.generate", {"rows": 1})
-        async with httpx.AsyncClient(base_url=self.sites[by].address, trust_env=False, timeout=20) as client:
+        async with httpx.AsyncClient(base_url=self.sites[by].address, trust_env=False, timeout=60) as client:
             assert (await client.post(f"/api/jobs/{job.id}/cancel")).status_code == 200
         return str(job.id)
 
@@ -79,7 +79,7 @@ class House:
         job = await self.cancel(by)
         for page, seen in zip(self.pages, before, strict=True):
             await page.until(lambda page, seen=seen: job in page.known or page.all > seen)
-            async with httpx.AsyncClient(base_url=page.site.address, trust_env=False, timeout=20) as client:
+            async with httpx.AsyncClient(base_url=page.site.address, trust_env=False, timeout=60) as client:
                 assert (await client.get(f"/api/jobs/{job}")).json()["state"] == "Cancelled"
         return job, all(job in page.known for page in self.pages)
 

@@ -56,8 +56,8 @@ def candidate(loop):
 
     def candidate(servers, on_failure="defer", lease=LEASE):
         urls = [getattr(server, "url", server) for server in servers]
-        return asyncio.run_coroutine_threadsafe(make(urls, on_failure, lease), loop).result(10)
+        return asyncio.run_coroutine_threadsafe(make(urls, on_failure, lease), loop).result(60)
 
     yield candidate
     for nodes in made:
-        asyncio.run_coroutine_threadsafe(nodes.close(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(nodes.close(), loop).result(60)

@@ -48,7 +48,7 @@ async def worker(
         await locks.close()
 
 
-async def until(probe: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+async def until(probe: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Returns when the answer is true; the loop runs meanwhile."""
     try:
         async with asyncio.timeout(seconds):

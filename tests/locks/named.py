@@ -68,13 +68,13 @@ class OverRedis:
         self._lock, self._loop = lock, loop
 
     def take(self, who: UUID) -> bool:
-        return asyncio.run_coroutine_threadsafe(self._lock.take(str(who)), self._loop).result(10) is Standing.MINE
+        return asyncio.run_coroutine_threadsafe(self._lock.take(str(who)), self._loop).result(60) is Standing.MINE
 
     def extend(self, who: UUID) -> bool:
-        return asyncio.run_coroutine_threadsafe(self._lock.extend(str(who)), self._loop).result(10) is Standing.MINE
+        return asyncio.run_coroutine_threadsafe(self._lock.extend(str(who)), self._loop).result(60) is Standing.MINE
 
     def release(self, who: UUID) -> None:
-        asyncio.run_coroutine_threadsafe(self._lock.release(str(who)), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._lock.release(str(who)), self._loop).result(60)
 
 
 class InRedis:
@@ -86,7 +86,7 @@ class InRedis:
         self._nodes: list[Nodes] = []
 
     def lock(self, ttl: float) -> OverRedis:
-        return OverRedis(asyncio.run_coroutine_threadsafe(self._made(ttl), self._loop).result(10), self._loop)
+        return OverRedis(asyncio.run_coroutine_threadsafe(self._made(ttl), self._loop).result(60), self._loop)
 
     async def _made(self, ttl: float) -> NamedLock:
         nodes = Nodes([server.url for server in self.servers], prefix=PREFIX, timeout=TIMEOUT)
@@ -100,7 +100,7 @@ class InRedis:
 
     def close(self) -> None:
         for nodes in self._nodes:
-            asyncio.run_coroutine_threadsafe(nodes.close(), self._loop).result(10)
+            asyncio.run_coroutine_threadsafe(nodes.close(), self._loop).result(60)
 
 
 @contextmanager
@@ -113,5 +113,5 @@ def loop_in_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
         yield loop
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()

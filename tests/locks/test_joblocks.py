@@ -72,18 +72,21 @@ async def test_what_is_held_is_kept_for_as_long_as_it_is_held(servers):
 
 async def test_a_batch_is_one_round_trip_and_so_is_what_is_given_back_in_one_moment(servers):
     async with worker(servers) as locks:
-        await locks.acquire([pair()])  # the scripts are there
+        first = [calls(server) for server in servers]
+        await locks.acquire([pair()])
         locks.release([pair()])
-        await asyncio.sleep(0.2)
+        await until(
+            lambda: all(calls(s) >= n + 2 for s, n in zip(servers, first, strict=True)), "the scripts are there"
+        )
         before = [calls(server) for server in servers]
         pairs = [pair() for _ in range(300)]
         assert len((await locks.acquire(pairs)).held) == 300
         began = time.monotonic()
         for one in pairs:
             locks.release([one])
-        assert time.monotonic() - began < 5  # nothing is waited for
+        assert time.monotonic() - began < 20  # nothing is waited for
         await until(lambda: len(locked(servers)) == 1, "all are given back")
-        assert [calls(server) - count for server, count in zip(servers, before, strict=True)] <= [5] * len(servers)
+        assert max(calls(server) - count for server, count in zip(servers, before, strict=True)) <= 5
         assert len(locks._book) == 1
         assert not locks._leaving
 

@@ -45,7 +45,7 @@ def beside(work):
     thread.start()
 
     def join():
-        thread.join(20)
+        thread.join(60)
         assert answers, "it hangs"
         if isinstance(answers[0], Exception):
             raise answers[0]

@@ -66,7 +66,7 @@ def test_relays_that_are_killed_again_and_again_lose_nothing_and_start_nothing_t
             over.wait(0.2)
     finally:
         over.set()
-        killer.join(10)
+        killer.join(60)
     eventually(ended, "all have run")
     assert_each_started_once(fleet, [f"{batch}-{n}" for batch in range(20) for n in range(20)])
     eventually(lambda: not OutboxMessage.objects.exists(), "what they had leased is published again")

@@ -129,15 +129,15 @@ def test_a_delivery_whose_channel_is_closed_is_never_acknowledged(rabbit, posts)
         await channel.consume(f"{rabbit.prefix}-default", 1, got.append)
         return channel
 
-    old = post.call(take()).result(10)
+    old = post.call(take()).result(60)
     eventually(lambda: got, "a message comes")
-    post.call(old.close()).result(10)
-    new = post.call(take()).result(10)
+    post.call(old.close()).result(60)
+    new = post.call(take()).result(60)
     eventually(lambda: len(got) == 2, "one comes by the next channel")
     stale, current = got
     assert stale.tag == current.tag == 1
-    post.call(_ack(stale)).result(10)
-    post.call(new.close()).result(10)
+    post.call(_ack(stale)).result(60)
+    post.call(new.close()).result(60)
     eventually(lambda: rabbit.ready("default") == 2, "none was acknowledged")
 
 

@@ -29,7 +29,7 @@ def together(count, work):
     def run(number):
         try:
             connection.ensure_connection()
-            barrier.wait(30)
+            barrier.wait(60)
             return work(number)
         except Exception as error:  # noqa: BLE001  (the test looks at it)
             return error
@@ -102,7 +102,7 @@ def test_pairs_of_rivals_with_fresh_keys_always_agree():
     def work(_number):
         ids = []
         for key in range(rounds):
-            barrier.wait(30)
+            barrier.wait(60)
             ids.append(enqueue("test.any", {"a": 1}, idempotency_key=str(key)).id)
         return ids
 
@@ -164,7 +164,7 @@ def test_batches_with_the_same_keys_in_opposite_orders_never_deadlock():
     def work(number):
         for turn in range(rounds):
             keys = [f"{turn}-{n:02}" for n in range(size)]
-            barrier.wait(30)
+            barrier.wait(60)
             with transaction.atomic():  # where nothing repeats a deadlock's victim
                 enqueue_many([JobRequest("test.any", unique_key=key) for key in (keys if number else reversed(keys))])
         return "done"

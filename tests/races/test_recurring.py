@@ -14,7 +14,7 @@ from tests.jobs.enqueue_types import registered
 from tests.races.two import Other, holding, together
 from tests.transitions import COMMITTED
 from tests.transitions.recurring import TYPE, fire_all, instants, jobs_of, make_many, make_recurring, recurring
-from tests.transitions.rows import ago, execute, select
+from tests.transitions.rows import Sql, ago, execute, select
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
 ENGINE = "engine"
@@ -113,12 +113,13 @@ EDITS = {
     "disabled": lambda id_: schedules.disable(id_, actor="ana"),
     "deleted": lambda id_: schedules.delete(id_, actor="ana"),
     "another payload": lambda id_: schedules.put(wanted(id_, payload={"new": 1}), actor="ana"),
-    "another hour": lambda id_: schedules.put(wanted(id_, cron="0 0 1 1 *"), actor="ana"),
+    "another hour": lambda id_: schedules.put(wanted(id_, cron="0 1" + recurring(id_)["cron"][3:]), actor="ana"),
 }
 
 
 def wanted(id_, **fields):
-    return Wanted(**{"name": recurring(id_)["name"], "type": TYPE, "cron": "* * * * *", "payload": {}} | fields)
+    row = recurring(id_)
+    return Wanted(**{"name": row["name"], "type": TYPE, "cron": row["cron"], "payload": {}} | fields)
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -213,10 +214,11 @@ def killed_after(statements):
 
 @pytest.mark.parametrize("misfire", ["once", "all"])
 def test_whoever_dies_between_any_two_statements_has_fired_all_or_nothing(misfire):
-    columns = {"misfire": misfire, "overlap": "skip", "next_run_at": ago(200)}
+    columns = {"misfire": misfire, "overlap": "skip", "next_run_at": Sql("now() - interval '3 years'")}
     plain = make_recurring(**columns)
     assert fire() == 1
     whole = len(jobs_of(plain))
+    assert whole == (4 if misfire == "all" else 1)
     statements = 0
     while True:
         statements += 1

@@ -17,7 +17,7 @@ from django.db import connections, transaction
 
 from tests.transitions.ear import raw_connection
 
-PATIENCE = 20.0  # seconds until a test that hangs is told so
+PATIENCE = 120.0  # seconds until a test that hangs is told so
 LOOK_AGAIN = 0.005
 WAITS = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
 

@@ -143,7 +143,7 @@ class Worker:
         await self.transport.close()
 
 
-async def until(probe: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+async def until(probe: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Returns when `probe` is true; fails, naming `what`, after `seconds`. The loop goes on meanwhile."""
     limit = boottime() + seconds
     while not await asyncio.to_thread(probe):

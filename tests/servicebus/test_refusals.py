@@ -29,7 +29,7 @@ async def works(bus, desk, worker):
     """One more job comes."""
     before = len(worker.held)
     await until_published(worker, desk.dispatch())
-    await until(lambda: len(worker.held) == before + 1, "it comes", 60)
+    await until(lambda: len(worker.held) == before + 1, "it comes")
 
 
 def assert_no_secret(caplog, *said):
@@ -44,7 +44,7 @@ async def test_a_wrong_key_is_said_without_the_key_and_once_it_is_right_work_goe
     bus.do("token", status=status, words=WRONG_KEY)
     worker = hire(default=1)
     said = f"the key of the connection string is refused: {WRONG_KEY}"
-    await until(lambda: any(said in error for error in told(worker)), "it is said", 30)
+    await until(lambda: any(said in error for error in told(worker)), "it is said")
     with pytest.raises(BrokerAway, match="key of the connection string"):  # the fault of none of the rows
         await worker.transport.publish([desk.dispatch()])
     assert not worker.transport.connected
@@ -60,7 +60,7 @@ async def test_a_wrong_key_is_said_without_the_key_and_once_it_is_right_work_goe
 async def test_a_queue_to_which_the_key_has_no_right_is_named_and_stops_no_other(bus, desk, hire, caplog):
     bus.do("bar", queue="turno-critical", condition="amqp:unauthorized-access")
     worker = hire(default=2, critical=1)
-    await until(lambda: any("turno-critical" in error for error in told(worker)), "it is said", 30)
+    await until(lambda: any("turno-critical" in error for error in told(worker)), "it is said")
     await works(bus, desk, worker)
     answers = await worker.transport.publish([desk.dispatch("critical"), desk.dispatch()])
     assert answers[0].error
@@ -69,8 +69,8 @@ async def test_a_queue_to_which_the_key_has_no_right_is_named_and_stops_no_other
 
     bus.do("bar", queue="turno-critical", condition=None)
     await worker.transport.publish([desk.dispatch("critical")])
-    await until(lambda: told(worker) == [], "all is well", 30)
-    await until(lambda: any(held.claim.queue == "critical" for held in worker.held), "it is used", 30)
+    await until(lambda: told(worker) == [], "all is well")
+    await until(lambda: any(held.claim.queue == "critical" for held in worker.held), "it is used")
 
 
 async def test_a_service_that_is_too_busy_is_away_for_now_and_blames_no_message(bus, desk, hire):
@@ -101,7 +101,7 @@ async def test_links_that_the_service_ends_come_back(bus, desk, hire, condition,
     for _ in range(2):
         bus.do("detach", queue="turno-default", condition=condition, words=words)
         await works(bus, desk, worker)
-    await until(lambda: told(worker) == [], "all is well", 30)
+    await until(lambda: told(worker) == [], "all is well")
     assert set(desk.started.values()) == {1}
 
 
@@ -114,7 +114,7 @@ async def test_connections_that_the_service_ends_because_nothing_was_said_come_b
         bus.do("close", condition="amqp:connection:forced", words="The connection was inactive for 300000 ms.")
         await works(bus, desk, worker)
         assert await worker.transport.sweep(5) == []
-    await until(lambda: told(worker) == [], "all is well", 30)
+    await until(lambda: told(worker) == [], "all is well")
 
 
 async def test_a_worker_that_stands_still_with_a_message_loses_it_to_another_and_starts_nothing_twice(tmp_path, desk):

@@ -13,8 +13,8 @@ from workers.clock import boottime
 pytestmark = pytest.mark.crash
 
 READY = "introduce(); say(protocol.ready())\n"
-# A worker that tells a new deadline all the time, half a second ahead.
-RENEWS = READY + "mark('ready')\nwhile True:\n    say(protocol.kill_at(boottime() + 0.5)); nap(0.05)\n"
+# A worker that tells a new deadline all the time, a second ahead.
+RENEWS = READY + "mark('ready')\nwhile True:\n    say(protocol.kill_at(boottime() + 1.0)); nap(0.05)\n"
 CHILD = "if os.fork() == 0:\n    os.setsid(); mark('child', os.getpid()); forever()\n"
 
 
@@ -53,9 +53,9 @@ def test_a_deadline_that_is_moved_on_kills_nobody(over: StandIn):
 
 
 def test_a_deadline_that_is_taken_back_kills_nobody(over: StandIn):
-    over.start(READY + "say(protocol.kill_at(boottime() + 0.3)); nap(0.2); say(protocol.kill_at(None)); forever()")
+    over.start(READY + "say(protocol.kill_at(boottime() + 1.0)); nap(0.2); say(protocol.kill_at(None)); forever()")
     over.marked("life")
-    _settled(over, 1.5)
+    _settled(over, 2.5)
 
 
 def test_a_deadline_that_is_moved_on_within_the_moment_of_doubt_kills_nobody(over: StandIn):

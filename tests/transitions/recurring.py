@@ -1,6 +1,6 @@
 """Recurring jobs of tests by plain SQL, in any state, past the operations; and what they have fired."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,10 +16,20 @@ COLUMNS = """id, name, type, queue, priority, cron, timezone, enabled, overlap, 
     next_run_at, last_run_at, last_job_id, skipped, last_skipped_at, last_skipped_why, disabled_by, updated_at"""
 
 
+def half_a_year_away(hour: int = 0) -> str:
+    """A schedule of one instant a year, months before and after now: nothing of it becomes due while a test runs."""
+    return f"0 {hour} 1 {(datetime.now(UTC).month + 5) % 12 + 1} *"
+
+
+def half_a_day_away() -> int:
+    """The hour of UTC that is furthest from now: a daily schedule within it is not due while a test runs."""
+    return (datetime.now(UTC).hour + 12) % 24
+
+
 def make_recurring(*, using: str = "default", **columns: Any) -> UUID:
-    """Insert one that is due since a second ago; `columns` override (values, or `Sql`). Its id."""
+    """Insert one that is due since a second ago and not soon again; `columns` override (values, or `Sql`). Its id."""
     row: dict[str, Any] = {"id": uuid4(), "name": f"r-{uuid4().hex[:12]}", "type": TYPE, "payload": {}}
-    row |= {"cron": EVERY_MINUTE, "timezone": "UTC", "next_run_at": ago(1)} | columns
+    row |= {"cron": half_a_year_away(), "timezone": "UTC", "next_run_at": ago(1)} | columns
     if not isinstance(row["payload"], Sql):
         row["payload"] = Sql(f"'{orjson.dumps(row['payload']).decode()}'::jsonb")
     values = [str(v) if isinstance(v, Sql) else "%s" for v in row.values()]
@@ -32,9 +42,9 @@ def make_recurring(*, using: str = "default", **columns: Any) -> UUID:
 
 
 def make_many(count: int, **columns: str) -> None:
-    """Insert `count` that are due by one statement; `columns` are SQL in which `n` counts."""
+    """Insert `count` that are due like that by one statement; `columns` are SQL in which `n` counts."""
     row = {"id": "gen_random_uuid()", "name": "'many-' || n", "type": f"'{TYPE}'", "payload": "'{}'"}
-    row |= {"cron": f"'{EVERY_MINUTE}'", "next_run_at": "now() - interval '1 second'"} | columns
+    row |= {"cron": f"'{half_a_year_away()}'", "next_run_at": "now() - interval '1 second'"} | columns
     with connections["default"].cursor() as cursor:
         cursor.execute(
             f"INSERT INTO turno.recurring_jobs ({', '.join(row)}) SELECT {', '.join(row.values())} "

@@ -15,7 +15,15 @@ from jobs.transitions.fire import DUE, NEXT
 from tests.database.explain import indexes_used, plan_of
 from tests.jobs.enqueue_types import registered
 from tests.transitions.edges import claimant
-from tests.transitions.recurring import fire_all, instants, jobs_of, make_many, make_recurring, recurring
+from tests.transitions.recurring import (
+    EVERY_MINUTE,
+    fire_all,
+    instants,
+    jobs_of,
+    make_many,
+    make_recurring,
+    recurring,
+)
 from tests.transitions.rows import Sql, ago, ahead, execute, history, select
 from turno.testing import frozen_time
 
@@ -73,7 +81,7 @@ def test_a_batch_takes_the_longest_due_and_says_how_many():
 
 def test_an_instant_that_has_a_job_already_only_moves_on():
     with frozen_time(NOON):
-        id_ = make_recurring(next_run_at=NOON)
+        id_ = make_recurring(next_run_at=NOON, cron=EVERY_MINUTE)
         schedules.fire_due()
         [first] = jobs_of(id_)
         execute("UPDATE turno.recurring_jobs SET next_run_at = %s, overlap = 'allow'", NOON)
@@ -113,9 +121,10 @@ def test_one_that_can_not_fire_is_marked_and_left_alone_and_stops_no_other(how):
 
 @pytest.mark.parametrize("at", ["'-infinity'", "'0044-03-15 BC'", "'1931-01-01'"])
 def test_an_instant_before_any_calendar_of_ours_is_an_outage_like_another(at):
-    id_ = make_recurring(next_run_at=Sql(f"{at}::timestamptz"))
-    other = make_recurring()
-    assert fire_all() == 2
+    with frozen_time(NOON):
+        id_ = make_recurring(next_run_at=Sql(f"{at}::timestamptz"), cron=EVERY_MINUTE)
+        other = make_recurring()
+        assert fire_all() == 2
     assert len(jobs_of(id_)) == len(jobs_of(other)) == 1
     assert recurring(id_)["skipped"] > 1_000_000
 
@@ -124,21 +133,23 @@ def test_an_instant_behind_every_calendar_keeps_nobody_from_firing():
     make_recurring(next_run_at=Sql("'infinity'::timestamptz"))
     make_recurring(next_run_at=Sql("'200000-01-01'::timestamptz"))
     assert next_firing() is None
-    id_ = make_recurring()
-    assert next_firing() == 0
-    assert schedules.fire_due() == 1
-    assert len(jobs_of(id_)) == 1
-    assert 0 < next_firing() <= 60
+    with frozen_time(NOON):
+        id_ = make_recurring(cron=EVERY_MINUTE)
+        assert next_firing() == 0
+        assert schedules.fire_due() == 1
+        assert len(jobs_of(id_)) == 1
+        assert next_firing() == 60
 
 
 @pytest.mark.parametrize("how", ["enabled", "edited"])
 def test_an_instant_behind_every_calendar_is_mended_by_whoever_enables_or_edits(how):
-    id_ = make_recurring(next_run_at=Sql("'infinity'::timestamptz"), name="never")
-    if how == "enabled":
-        schedules.enable(id_, actor="ana")
-    else:
-        schedules.put(schedules.Wanted("never", "test.any", "* * * * *"), actor="ana")
-    assert 0 < next_firing() <= 60
+    with frozen_time(NOON):
+        id_ = make_recurring(next_run_at=Sql("'infinity'::timestamptz"), name="never", cron=EVERY_MINUTE)
+        if how == "enabled":
+            schedules.enable(id_, actor="ana")
+        else:
+            schedules.put(schedules.Wanted("never", "test.any", EVERY_MINUTE), actor="ana")
+        assert next_firing() == 60
 
 
 def test_a_job_that_the_database_refuses_is_an_error_of_its_own(monkeypatch):

@@ -8,7 +8,7 @@ from jobs import schedules, transitions
 from jobs.conf import overridden
 from jobs.states import State
 from tests.jobs.enqueue_types import registered
-from tests.transitions.recurring import fire_all, instants, jobs_of, make_recurring, minutes, recurring
+from tests.transitions.recurring import EVERY_MINUTE, fire_all, instants, jobs_of, make_recurring, minutes, recurring
 from tests.transitions.rows import Sql, execute, make_job
 from turno.testing import frozen_time
 
@@ -25,7 +25,7 @@ def types():
 
 def after(seconds, misfire, **columns):
     """One due at noon that is looked at so many seconds later."""
-    id_ = make_recurring(next_run_at=NOON, misfire=misfire, **{"overlap": "allow"} | columns)
+    id_ = make_recurring(next_run_at=NOON, misfire=misfire, **{"overlap": "allow", "cron": EVERY_MINUTE} | columns)
     with frozen_time(NOON + timedelta(seconds=seconds)):
         fire_all()
     return id_
@@ -99,7 +99,7 @@ def test_a_year_of_seconds_costs_nothing_and_is_counted(misfire, jobs):
 
 
 def test_the_count_of_what_was_left_out_stops_where_its_column_does():
-    id_ = make_recurring(next_run_at=NOON, misfire="skip", skipped=2**31 - 2)
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON, misfire="skip", skipped=2**31 - 2)
     with frozen_time(NOON + timedelta(hours=1, seconds=30)):
         schedules.fire_due()
     assert recurring(id_)["skipped"] == 2**31 - 1
@@ -107,7 +107,7 @@ def test_the_count_of_what_was_left_out_stops_where_its_column_does():
 
 @pytest.mark.parametrize("state", [State.ENQUEUED, State.PROCESSING, State.SCHEDULED])
 def test_skip_leaves_an_instant_out_while_a_job_of_it_is_not_final(state):
-    id_ = make_recurring(next_run_at=NOON)
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON)
     make_job(state, recurring_job_id=id_, fired_for=NOON - timedelta(minutes=1))
     with frozen_time(NOON):
         assert schedules.fire_due() == 1
@@ -119,7 +119,7 @@ def test_skip_leaves_an_instant_out_while_a_job_of_it_is_not_final(state):
 
 @pytest.mark.parametrize("state", [State.SUCCEEDED, State.FAILED, State.CANCELLED])
 def test_skip_fires_when_the_earlier_job_has_ended(state):
-    id_ = make_recurring(next_run_at=NOON)
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON)
     make_job(state, recurring_job_id=id_, fired_for=NOON - timedelta(minutes=1))
     with frozen_time(NOON):
         schedules.fire_due()
@@ -128,7 +128,7 @@ def test_skip_fires_when_the_earlier_job_has_ended(state):
 
 
 def test_a_job_of_another_one_is_no_overlap():
-    id_ = make_recurring(next_run_at=NOON)
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON)
     make_job(State.PROCESSING, recurring_job_id=make_recurring(enabled=False), fired_for=NOON)
     make_job(State.PROCESSING)
     with frozen_time(NOON):
@@ -137,7 +137,7 @@ def test_a_job_of_another_one_is_no_overlap():
 
 
 def test_allow_fires_whatever_runs():
-    id_ = make_recurring(next_run_at=NOON, overlap="allow")
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON, overlap="allow")
     make_job(State.PROCESSING, recurring_job_id=id_, fired_for=NOON - timedelta(minutes=1))
     with frozen_time(NOON):
         schedules.fire_due()
@@ -146,7 +146,7 @@ def test_allow_fires_whatever_runs():
 
 
 def test_queue_fires_and_its_jobs_run_one_after_the_other():
-    id_ = make_recurring(next_run_at=NOON, overlap="queue", misfire="all")
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON, overlap="queue", misfire="all")
     with frozen_time(NOON + timedelta(minutes=2)):
         schedules.fire_due()
     found = jobs_of(id_)
@@ -156,7 +156,7 @@ def test_queue_fires_and_its_jobs_run_one_after_the_other():
 
 
 def test_what_somebody_triggers_waits_for_its_turn_too():
-    id_ = make_recurring(next_run_at=NOON, overlap="queue")
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON, overlap="queue")
     with frozen_time(NOON):
         schedules.fire_due()
     schedules.trigger(id_, actor="ana")
@@ -166,7 +166,7 @@ def test_what_somebody_triggers_waits_for_its_turn_too():
 
 
 def test_all_that_was_missed_without_overlap_runs_one_after_the_other():
-    id_ = make_recurring(next_run_at=NOON, overlap="skip", misfire="all")
+    id_ = make_recurring(cron=EVERY_MINUTE, next_run_at=NOON, overlap="skip", misfire="all")
     with frozen_time(NOON + timedelta(minutes=2)):
         schedules.fire_due()
     assert [job["state"] for job in jobs_of(id_)] == ["Enqueued", "Scheduled", "Scheduled"]

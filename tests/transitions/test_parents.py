@@ -16,7 +16,7 @@ from tests.transitions.rows import execute, make_job, make_worker, select
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
 BAD = [State.FAILED, State.CANCELLED]
-LATER = {"run_at": datetime.now(UTC) + timedelta(hours=1)}
+LATER = {"run_at": datetime(2999, 1, 2, tzinfo=UTC)}
 PARENTS = "SELECT parent_id, policy FROM turno.job_dependencies WHERE child_id = %s ORDER BY parent_id"
 
 

@@ -52,7 +52,7 @@ def dead_worker(clean_tables):
     """A worker whose process has ended and was reaped, and one job that it left running."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     started = identity.start_time(process.pid)
-    process.communicate(b"\n", 20)
+    process.communicate(b"\n", 60)
     worker = who(
         boot_id=identity.boot_id(),
         pid_namespace=identity.pid_namespace(),

@@ -108,7 +108,7 @@ def test_a_look_that_began_before_a_claim_never_takes_the_claims_deadline_back(p
     asked.wait(60)
     book.begin(uuid4(), 500.0)
     entered.set()
-    looking.join(5)
+    looking.join(60)
     assert pipe.read()[-1] == "kill-at 502.000"
 
 
@@ -219,7 +219,7 @@ def test_a_handler_that_was_asked_to_stop_and_runs_on_is_shown_with_its_place(mo
         assert stuck.problems() == []
     finally:
         go_on.set()
-        thread.join(5)
+        thread.join(60)
 
 
 def test_the_instant_of_asking_is_that_of_the_first_word():

@@ -3,9 +3,9 @@
 import pytest
 from django.utils import translation
 
-from jobs.conf import conf, overridden
+from jobs.conf import overridden
 from tests.jobs.enqueue_types import registered
-from tests.transitions.recurring import jobs_of, make_recurring, recurring
+from tests.transitions.recurring import half_a_year_away, jobs_of, make_recurring, recurring
 from tests.transitions.rows import Sql, ago, ahead, execute, select
 from workers.instants import LOCKED
 from workers.recurring import Declared, Recurring
@@ -23,16 +23,17 @@ def types(clean_tables):
 
 
 def test_it_sleeps_until_the_next_one_is_due_and_no_longer_than_the_scheduler():
-    routine = Recurring()
-    assert routine.interval() == conf().scheduler.interval
-    make_recurring(next_run_at=ahead(600))
-    assert routine.interval() == conf().scheduler.interval
-    id_ = make_recurring(next_run_at=ahead(1))
-    assert 0 < routine.interval() <= 1
-    execute("UPDATE turno.recurring_jobs SET next_run_at = now() WHERE id = %s", id_)
-    assert routine.interval() == 0.0
-    assert routine.run_once() == 1
-    assert routine.interval() > LOCKED
+    with overridden(scheduler={"interval": 300.0}):
+        routine = Recurring()
+        assert routine.interval() == 300.0
+        make_recurring(next_run_at=ahead(3000))
+        assert routine.interval() == 300.0
+        id_ = make_recurring(next_run_at=ahead(200))
+        assert 0 < routine.interval() <= 200
+        execute("UPDATE turno.recurring_jobs SET next_run_at = now() WHERE id = %s", id_)
+        assert routine.interval() == 0.0
+        assert routine.run_once() == 1
+        assert routine.interval() > LOCKED
 
 
 def test_a_full_batch_says_so_and_the_rest_follows():
@@ -45,7 +46,7 @@ def test_a_full_batch_says_so_and_the_rest_follows():
 
 def test_what_can_not_even_be_marked_is_passed_over_and_holds_up_no_other(caplog):
     bad = make_recurring(next_run_at=ago(30), timezone="Mars/Olympus")
-    good = [make_recurring(cron="0 0 1 1 *") for _ in range(3)]
+    good = [make_recurring() for _ in range(3)]
     execute(f"ALTER TABLE turno.recurring_jobs ADD CONSTRAINT no_error CHECK (error IS NULL OR id <> '{bad}')")
     try:
         routine = Recurring()
@@ -60,8 +61,8 @@ def test_what_can_not_even_be_marked_is_passed_over_and_holds_up_no_other(caplog
 
 
 def test_one_that_somebody_enabled_by_sql_is_found_after_a_while(monkeypatch):
-    lost = [make_recurring(next_run_at=None, cron=cron) for cron in ("0 0 1 1 *", "x y")]
-    lost.append(make_recurring(next_run_at=Sql("'infinity'::timestamptz"), cron="0 0 1 1 *"))
+    lost = [make_recurring(next_run_at=None, cron=cron) for cron in (half_a_year_away(), "x y")]
+    lost.append(make_recurring(next_run_at=Sql("'infinity'::timestamptz")))
     off, seen = make_recurring(next_run_at=None, enabled=False), recurring(lost[0])["updated_at"]
     routine = Recurring()
     routine.run_once()

@@ -15,5 +15,5 @@ def test_a_request_to_stop_ends_the_wait_for_the_database_however_long_its_pause
     waiting.start()
     assert pausing.wait(60)
     asked.set()
-    waiting.join(20)
+    waiting.join(60)
     assert answers == [False]

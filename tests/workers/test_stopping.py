@@ -20,12 +20,10 @@ pytestmark = pytest.mark.crash
 @pytest.mark.parametrize("type_", ["probe.async", "probe.thread"])
 def test_a_cancel_reaches_a_running_handler(fleet, type_):
     fleet.start().wait_ready()
-    id_ = enqueue(type_, {"key": "c", "hold": 60}).id
+    id_ = enqueue(type_, {"key": "c", "hold": 600}).id  # longer than anybody waits here
     started(fleet, "c")
-    asked = time.monotonic()
     assert transitions.cancel([id_], actor="ana", reason="wrong client")[0].requested
     done = wait_state(id_, "Cancelled")
-    assert time.monotonic() - asked < 30  # the hold is 60 s: it did not end by itself
     assert attempts(id_) == [(1, "Cancelled", True)]
     assert steps(id_)[-1] == ("Processing", "Cancelled", "cancelled")
     assert done.changes.order_by("id").last().actor == "ana"
