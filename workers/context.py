@@ -109,13 +109,14 @@ class WorkerContext(JobContext):
 
     # The execution's folder.
 
-    def reserve_folder(self) -> Path:
+    def reserve_folder(self) -> str:
         """Name the folder that a handler in a process of its own may make: `give_up_folder` says what is to be cleared.
 
         The name is chosen here, where the folder is deleted: no handler's process says what that is.
         """
-        self._folder = Path(tempfile.gettempdir()) / f"turno-{self.job_id}-{secrets.token_hex(6)}"
-        return self._folder
+        name = f"{tempfile.gettempdir()}/turno-{self.job_id}-{secrets.token_hex(6)}"
+        self._folder = Path(name)
+        return name
 
     def _open_folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"turno-{self.job_id}-"))

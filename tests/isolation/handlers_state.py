@@ -35,6 +35,17 @@ def memory(ctx: JobContext, payload: dict[str, Any]) -> Any:
     return {"pid": os.getpid()}
 
 
+class _Equal:
+    """A signal handler that is equal to all others."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __call__(self, *_: object) -> None: ...
+
+
 @job_type("iso.dirty")
 def dirty(ctx: JobContext, payload: dict[str, Any]) -> Any:
     """Changes the process in the ways that `ways` names."""
@@ -52,6 +63,9 @@ def dirty(ctx: JobContext, payload: dict[str, Any]) -> Any:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         signal.alarm(1)
+    if "equal" in ways:
+        signal.signal(signal.SIGTERM, _Equal())
+        signal.signal(signal.SIGUSR2, _Equal())
     if "streams" in ways:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         sys.setrecursionlimit(5000)

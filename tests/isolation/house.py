@@ -60,7 +60,7 @@ class House:
         self.pool.start_all([prepare(held, self.dirty.append)])
         return held
 
-    def end(self, held: Held, seconds: float = 30.0) -> Ending:
+    def end(self, held: Held, seconds: float = 60.0) -> Ending:
         """How it ended; waits for that, and sees that it was told once."""
         with self._changed:
             assert self._changed.wait_for(lambda: held in self._ends, seconds), f"{held.claim.type} did not end"
@@ -101,7 +101,7 @@ def told(path: Path, lines: int = 1) -> list[str]:
     return eventually(enough, f"{lines} lines in {path.name}")
 
 
-def gone(pids: list[str] | list[int], seconds: float = 5.0) -> None:
+def gone(pids: list[str] | list[int], seconds: float = 60.0) -> None:
     """None of these processes lives, at the latest after `seconds`."""
     eventually(lambda: not [p for p in pids if tree.alive(int(p))], f"{pids} are gone", seconds)
 

@@ -13,6 +13,7 @@ from jobs.states import Outcome, Reason, State
 from tests.isolation.house import files_of, told, zombies
 from tests.kit.processes import eventually
 from workers.clock import boottime
+from workers.isolation import processes
 from workers.leases import Interrupt
 
 pytestmark = pytest.mark.crash
@@ -46,6 +47,31 @@ def test_a_fresh_type_and_a_job_that_was_lost_before_get_a_child_of_their_own(ho
     assert len({warm, *pids, *lost}) == 6
     assert house.result("iso.echo")["pid"] == warm
     eventually(lambda: house.pool.children == [warm], "the others have ended")
+
+
+def test_jobs_of_no_length_wait_for_each_other_instead_of_for_more_children(house, monkeypatch):
+    monkeypatch.setattr(processes, "FEW", 0)
+    for name in ("PACE", "FLOW", "STREAM"):  # no machine is so slow that it takes longer
+        monkeypatch.setattr(processes, name, 600.0)
+    first = house.result("iso.echo")["pid"]
+    many = [house.start("iso.echo") for _ in range(30)]
+    assert {json.loads(house.end(held).result)["pid"] for held in many} == {first}
+    assert house.pool.children == [first]
+
+
+def test_jobs_of_some_length_have_a_child_each(house, monkeypatch):
+    monkeypatch.setattr(processes, "FEW", 0)
+    held = [house.start("iso.hold", {"seconds": 600.0}) for _ in range(6)]
+    eventually(lambda: len(house.pool.children) == 6, "each has a child")
+    assert not any(house.ended(one) for one in held)
+
+
+def test_after_jobs_of_no_length_a_long_one_keeps_nobody_waiting(house, monkeypatch):
+    monkeypatch.setattr(processes, "FEW", 0)
+    first = house.result("iso.echo")["pid"]
+    long = house.start("iso.hold", {"how": "asks"})
+    assert house.result("iso.echo")["pid"] != first
+    assert not house.ended(long)
 
 
 def test_a_job_whose_child_dies_before_it_took_it_runs_in_another_and_counts_as_nothing(house):
@@ -145,7 +171,7 @@ def test_an_invalid_payload_fails_for_good_and_a_passing_error_is_tried_again_at
 
 
 def test_ids_random_numbers_and_jitter_differ_between_children(house):
-    held = [house.start("iso.ids", {}) for _ in range(4)]
+    held = [house.start("iso.ids", {}, lost_count=1) for _ in range(4)]  # each has a child of its own
     texts = [house.end(h).result for h in held]
     found = [json.loads(text) for text in texts]
     for what in ("pid", "id", "random", "jitter"):

@@ -131,9 +131,9 @@ def test_a_killed_worker_takes_forkserver_children_and_all_below_with_it(tmp_pat
         worker.kill()
         worker.wait(60)
         if stopped:  # the children end by themselves; what they leave, when it goes on
-            gone(children, 10)
+            gone(children, 30)
             os.kill(server, signal.SIGCONT)
-        gone(pids, 10)
+        gone(pids, 30)
     finally:
         worker.kill()
         worker.wait(60)

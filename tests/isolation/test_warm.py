@@ -22,6 +22,7 @@ pytestmark = pytest.mark.crash
         ["environment"],
         ["putenv"],
         ["signals"],
+        ["equal"],
         ["blocked"],
         ["faulthandler"],
         ["c_signals"],

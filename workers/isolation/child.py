@@ -94,8 +94,8 @@ class Child:
             ctx, ending = self._run(job)
             if not self._wire.is_original:
                 os._exit(EXIT_BROKEN)  # a copy, made where nobody looked for one: it must take no job
-            seen = look()
-            retire = self._clean(seen) or ("age" if job.last or job.number >= self._most else None)
+            retire, seen = self._clean()
+            retire = retire or ("age" if job.last or job.number >= self._most else None)
             if retire is None:  # else threads may be writing there: the worker clears it when this process is dead
                 remove_folder(ctx.give_up_folder())
             peak = seen.peak if forgets or job.number == 1 else 0  # else it may be an earlier job's
@@ -141,16 +141,17 @@ class Child:
         self._baseline.quiet()
         self._gate.close()
 
-    def _clean(self, seen: Look) -> str | None:
-        """Undo what the job did to this process; why the process must not be used again, if so."""
+    def _clean(self) -> tuple[str | None, Look]:
+        """Undo what the job did to this process; why it must not be used again, if so, and what it was like."""
         try:
             flush_streams()
             close_handler_connections()
             left = _end_processes()
-            return self._baseline.put_back(seen) or ("processes" if left else None)
+            seen = look()
+            return self._baseline.put_back(seen) or ("processes" if left else None), seen
         except Exception:
             log.exception("child.not_clean")
-            return "error"
+            return "error", look()
 
 
 class _WorkersBusiness:

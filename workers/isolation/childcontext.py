@@ -23,7 +23,7 @@ class ChildContext(WorkerContext):
     def __init__(self, held: Held, wire: Wire, folder: str) -> None:
         super().__init__(held, lambda ctx: None)
         self._wire = wire
-        self._place = Path(folder)
+        self._place = folder
         self._said: tuple[int, str] | None = None  # the progress that was said last
         self._next = 0.0
 
@@ -55,14 +55,16 @@ class ChildContext(WorkerContext):
 
     def end(self) -> tuple[()]:
         """Nothing more is accepted; what was kept back is said."""
-        self._wire.put(self._news)
+        if self.last_progress is not self._said:
+            self._wire.put(self._news)
         self._wire.finish()
         self._ended = True
         return ()
 
     def _open_folder(self) -> Path:
-        self._place.mkdir(mode=0o700)
-        return self._place
+        place = Path(self._place)
+        place.mkdir(mode=0o700)
+        return place
 
     def clear_folder(self) -> None:
         """Not yet: what the handler has left running may still write there (`Child.serve`)."""

@@ -16,6 +16,7 @@ class Environment:
     def __init__(self) -> None:
         self._of_python = dict(_of_python())
         self._of_c = frozenset(_of_c())
+        self._list = _List()
 
     def put_back(self) -> None:
         """Make both what they were when this was made."""
@@ -23,6 +24,12 @@ class Environment:
         if now != self._of_python:
             now.clear()
             now.update(self._of_python)
+        if self._list.holds():
+            return
+        self._put_back_of_c()
+        self._list = _List()
+
+    def _put_back_of_c(self) -> None:
         entries = frozenset(_of_c())
         if entries == self._of_c:
             return
@@ -35,6 +42,27 @@ class Environment:
             if name:
                 os.putenv(name, value)
         time.tzset()  # what was read from TZ
+
+
+class _List:
+    """The C library's list as it is now: where it is, and where each text is. Whoever sets or unsets a variable, in
+    Python or in C, puts another text into it, or another list in its place; to read all texts takes far longer."""
+
+    def __init__(self) -> None:
+        self._place = _place()
+        self._size = (len(_of_c()) + 1) * ctypes.sizeof(ctypes.c_void_p)
+        self._texts = b"" if self._place is None else ctypes.string_at(self._place, self._size)
+
+    def holds(self) -> bool:
+        """Whether it is the same; not where there is none to look at. (A list in its place only ever grows.)"""
+        if self._place is None or _place() != self._place:
+            return False
+        return ctypes.string_at(self._place, self._size) == self._texts
+
+
+def _place() -> int | None:
+    entries = _pointer()
+    return ctypes.cast(entries, ctypes.c_void_p).value if entries else None
 
 
 def _of_python() -> Any:

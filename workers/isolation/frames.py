@@ -8,13 +8,20 @@ import json
 import pickle
 import struct
 from collections.abc import Iterator
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
 
 from jobs.conf import conf
 from jobs.outcomes import Claim
 
 HEADER = struct.Struct("!I")
 ROOM = 4 * 1024**2  # bytes, beside results and lines
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # what orjson refuses: halves of characters
+_of_claim = attrgetter(*(field.name for field in fields(Claim)))
 
 
 class BrokenFrame(Exception):
@@ -38,19 +45,30 @@ def longest() -> int:
 
 
 def pack_job(job: Job) -> bytes:
-    """A frame for a child."""
-    body = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
+    """A frame for a child. Its claim goes as plain values: a dataclass by itself takes five times as long to read."""
+    number, claim, *others = job
+    id_, token, *values = _of_claim(claim)
+    body = pickle.dumps((number, id_.int, token.int, values, others), pickle.HIGHEST_PROTOCOL)
     return HEADER.pack(len(body)) + body
 
 
+def size_of(frame: bytes) -> int:
+    """The bytes that a frame has, by its beginning: those of the header, as long as that is not complete."""
+    return HEADER.size + (HEADER.unpack_from(frame)[0] if len(frame) >= HEADER.size else 0)
+
+
 def unpack_job(body: bytes) -> Job:
-    """What `pack_job` packed."""
-    return pickle.loads(body)  # noqa: S301  (the worker wrote it)
+    """What `pack_job` packed, without the header."""
+    number, id_, token, values, others = pickle.loads(body)  # noqa: S301  (the worker wrote it)
+    return Job(number, Claim(UUID(int=id_), UUID(int=token), *values), *others)
 
 
 def pack(*message: Any) -> bytes:
     """A frame for the worker: a word, and what belongs to it."""
-    body = json.dumps(message, separators=(",", ":")).encode()
+    try:
+        body = orjson.dumps(message)
+    except TypeError:
+        body = _encode(message).encode()
     return HEADER.pack(len(body)) + body
 
 
@@ -77,11 +95,18 @@ class Decoder:
             yield message
 
 
-def _message(body: bytes) -> list[Any]:
+def _patiently(body: bytes) -> Any:
     try:
-        message = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError) as error:
         raise BrokenFrame(f"no JSON: {error}") from None
+
+
+def _message(body: bytes) -> list[Any]:
+    try:
+        message = orjson.loads(body)
+    except ValueError:
+        message = _patiently(body)
     if not isinstance(message, list) or not message:
         raise BrokenFrame("no message")
     return message

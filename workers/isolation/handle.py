@@ -26,7 +26,7 @@ from workers.isolation.watchdog import EXIT_ENDED
 from workers.leases import CANCEL_GRACE, Interrupt
 
 log = logging.getLogger(__name__)
-CHUNK = 262_144
+CHUNK = 16_384
 GONE = 1.0  # seconds between the end of a child's connection and its death, before it is killed
 SILENT = 5.0  # seconds between two questions why the forkserver says nothing of a child's death
 
@@ -62,6 +62,7 @@ class Child:
         self.pid = pid
         self.execution: Execution | None = None
         self.number = 0
+        self.lasted = 0.0  # seconds: its last job
         self.idle_since = time.monotonic()
         self.leaving = False  # it ends by itself
         self.dead_since: float | None = None
@@ -100,7 +101,7 @@ class Child:
         held.extended = lambda deadline: self._loop_calls(self._extend, number, deadline)
         deadline = held.deadline
         folder = execution.ctx.reserve_folder()
-        self._unsent += frames.pack_job(frames.Job(number, held.claim, deadline, str(folder), last))
+        self._unsent += frames.pack_job(frames.Job(number, held.claim, deadline, folder, last))
         self._send()
         self._later(execution.limit, execution.time_out)
 
@@ -139,7 +140,7 @@ class Child:
         self._loop.run_in_executor(None, remove_folder, execution.ctx.give_up_folder())
         held = execution.held
         if self._ending is not None:
-            self._owner.ended(execution, execution.relayed(self._ending))
+            self._owner.ended(execution, execution.relayed(self._ending, self.lasted))
             return
         if self._unread and self._fault is None:
             self._owner.not_begun(execution, stillborn=self.number == 1 and death.fault is None)
@@ -240,7 +241,7 @@ class Child:
 
     def _end(self, execution: Execution, fields: Any, retire: str | None, peaked: int) -> None:
         ending = endings.from_fields(execution.held.claim, fields)
-        ending = replace(ending, duration=min(ending.duration or 0.0, time.monotonic() - self._since))
+        self.lasted = min(ending.duration or 0.0, time.monotonic() - self._since)
         self._peaked = int(peaked)
         self._cancel_timers()
         if retire is not None:
@@ -250,7 +251,7 @@ class Child:
             return
         self.execution = None
         self.idle_since = time.monotonic()
-        self._owner.ended(execution, execution.relayed(ending))
+        self._owner.ended(execution, execution.relayed(ending, self.lasted))
         self._owner.freed(self)
 
     def _blame(self, fault: Fault) -> None:

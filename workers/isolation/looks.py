@@ -46,7 +46,12 @@ def look(pid: int | str = "self") -> Look:
             text = os.read(file, 8192)
         finally:
             os.close(file)
-        now, peak = (int(text.partition(name)[2].split(None, 1)[0]) * 1024 for name in (b"VmRSS:", b"VmHWM:"))
-        state = text.partition(b"State:")[2].split(None, 1)[0].decode()
-        return Look(state, now, peak, text.partition(b"SigBlk:")[2].partition(b"CapInh:")[0])
+        state = text[text.index(b"State:") + 6 :].split(None, 1)[0].decode()
+        peak, now = (_kilobytes(text, name) * 1024 for name in (b"VmHWM:", b"VmRSS:"))
+        return Look(state, now, peak, text[text.index(b"SigBlk:") + 7 : text.index(b"CapInh:")])
     return Look()
+
+
+def _kilobytes(text: bytes, name: bytes) -> int:
+    after = text.index(name) + len(name)
+    return int(text[after : text.index(b"kB", after)])

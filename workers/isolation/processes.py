@@ -29,6 +29,10 @@ Done = Callable[[Execution, Ending], None]
 TRIM = 0.25  # of `child_idle`: how often idle children are looked at
 ORPHANS = 4.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it (by `marks`)
 STILLBORN = 8  # children that may end before they begin with a job: then that ends as lost
+FEW = 4  # children that are made whenever something waits
+PACE = 0.0002  # seconds, about what this thread has to do for a job: as long keeps it one child more at work
+FLOW = 0.02  # seconds within which a job that is short for so many children is followed by the end of another
+STREAM = 1.0  # seconds after such a job within which what comes is taken for the like
 LOOK = 0.5  # seconds between two looks at a child that can't be killed
 ENDING = 3.0  # seconds for the forkserver to end by itself
 
@@ -50,6 +54,10 @@ class ProcessPool(threading.Thread):
         self._children: dict[int, Child] = {}  # by the forkserver's numbers
         self._idle: list[Child] = []
         self._abandoned: set[Child] = set()
+        # On the monotonic clock: when a child has last ended a short job, and when one had last begun or ended one.
+        self._short = self._flowed = -STREAM
+        self._length = 0.0  # seconds: of the shortest of the last jobs, for others are kept from the processor
+        self._look_again: asyncio.TimerHandle | None = None
         self._draining = False
         self._closing = False
         self.clean = True  # after close(): whether everything has ended
@@ -107,6 +115,9 @@ class ProcessPool(threading.Thread):
                 held.ask(Interrupt.SHUTDOWN)
             if held.interrupt is not None:  # it was asked to stop before it came here
                 self._ask(execution, held.interrupt)
+        now = time.monotonic()
+        if self._idle and now - self._short < STREAM:
+            self._flowed = now
         self._pump()
         self._give_back()
 
@@ -142,16 +153,33 @@ class ProcessPool(threading.Thread):
                 return
 
     def _pump(self) -> None:
-        """Give work to who is free; ask for one more child where that is not enough."""
+        """Give work to who is free; ask for one more child where that is not enough, and none will be free at once."""
         while self._idle and self._waiting:
             self._idle.pop().give(self._waiting.popleft(), last=False)
-        if self._waiting or self._own:
+        if self._own or (self._waiting and not self._flows()):
             self._supply.ask()
+
+    def _flows(self) -> bool:
+        """Whether the children end their jobs as quickly as this thread can give them others: one more, which costs a
+        start, memory, and a place in the processor's caches, would only wait like them."""
+        since = time.monotonic() - self._flowed
+        if since >= FLOW:
+            return False
+        if self._look_again is None:
+            self._look_again = self._loop.call_later(FLOW - since, self._pump_again)
+        return True
+
+    def _pump_again(self) -> None:
+        self._look_again = None
+        self._pump()
 
     # What children say (`handle.Owner`).
 
     def freed(self, child: Child) -> None:
         """It has nothing to do."""
+        self._length = min(child.lasted, 2 * self._length + PACE)
+        if self._length < (len(self._children) - FEW) * PACE:
+            self._short = self._flowed = child.idle_since
         self._idle.append(child)
         self._pump()
 

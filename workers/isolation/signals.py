@@ -5,14 +5,16 @@ import importlib
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from operator import is_
 from typing import Any
 
 from workers.isolation.looks import Look, look
 
 TIMES = 100  # that a handler's timers may break into what stops them
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-# signal.getsignal without the names that it gives to numbers: all sixty are looked at after each job.
+# Without the names that `signal` gives to numbers: all sixty are looked at after each job.
 _getsignal: Callable[[int], Any] = importlib.import_module("_signal").getsignal
+_setsignal: Callable[[int, Any], Any] = importlib.import_module("_signal").signal
 
 
 class Signals:
@@ -20,10 +22,14 @@ class Signals:
 
     def __init__(self) -> None:
         self._handlers = {int(number): _getsignal(number) for number in signal.valid_signals()}
+        self._known = list(self._handlers.values())
+        self._ours = [number for number, handler in self._handlers.items() if callable(handler)]
         self._seen = look().signals
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._faults = faulthandler.is_enabled()
         self._registrable = _registrable()
+        # Handled already: the system shows no difference where `faulthandler` handles them too.
+        self._hidden = [n for n in self._registrable if self._handlers[n] is None or n in self._ours]
 
     def quiet(self) -> None:
         """A handler has ended: nothing that it set up breaks into what follows, be it by a signal or by raising."""
@@ -38,6 +44,8 @@ class Signals:
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
         faulthandler.cancel_dump_traceback_later()
+        if all(map(is_, map(_getsignal, self._handlers), self._known)):
+            return
         for number, handler in self._handlers.items():
             if handler is not None and _getsignal(number) is not handler:
                 _set(number, handler)
@@ -47,14 +55,14 @@ class Signals:
         system sees this process now. Where a handler is ours it sees no difference, so those are set in any case."""
         self.quiet()
         signal.set_wakeup_fd(-1)
-        for number in self._registrable:
+        same = seen.signals == self._seen
+        for number in self._hidden if same else self._registrable:
             faulthandler.unregister(number)
-        for number, handler in self._handlers.items():
-            if callable(handler):
-                signal.signal(number, handler)
+        for number in self._ours:
+            _setsignal(number, self._handlers[number])
         if self._faults:
             faulthandler.enable(2)
-        if seen.signals == self._seen:
+        if same:
             return True
         (*_, caught), changed = _masks(self._seen), 0
         for before, now in zip(_masks(self._seen), _masks(seen.signals), strict=True):

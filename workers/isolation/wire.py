@@ -11,6 +11,7 @@ was written of a frame is kept with it, so that after an exception the next one 
 
 import errno
 import os
+import select
 import socket
 import threading
 from collections import deque
@@ -21,6 +22,7 @@ from typing import Any
 from workers.isolation import frames
 from workers.isolation.gate import Gate
 
+CHUNK = 8192  # bytes: more than most jobs have; no other comes before this one's end was said
 PATIENCE = 1.0  # seconds to wait for another thread's turn, which writes what is queued meanwhile
 Make = Callable[[], bytes | None]
 
@@ -58,6 +60,9 @@ class Wire:
         self._queue: deque[_Frame] = deque()
         self._pid = os.getpid()
         self._file = os.fstat(work.fileno()).st_ino
+        # Waited for by poll: from a read the system wakes this process also when the worker has taken what was said.
+        self._there = select.poll()
+        self._there.register(work, select.POLLIN)
 
     @property
     def is_original(self) -> bool:
@@ -68,21 +73,16 @@ class Wire:
         """Wait for the next job; None when there will be none. Raises ConnectionGone."""
         self._look()
         try:
-            header = self._exactly(frames.HEADER.size)
-            if not header:
-                return None
-            return frames.unpack_job(self._exactly(frames.HEADER.unpack(header)[0]))
+            self._there.poll()
+            found = self._work.recv(CHUNK)
+            while 0 < len(found) < (size := frames.size_of(found)):
+                part = self._work.recv(size - len(found))
+                if not part:
+                    return None
+                found += part
+            return frames.unpack_job(found[frames.HEADER.size :]) if found else None
         except OSError as error:
             raise ConnectionGone(str(error)) from None
-
-    def _exactly(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            part = self._work.recv(size - len(found))
-            if not part:
-                return b""
-            found += part
-        return found
 
     def send(self, *message: Any) -> None:
         """Say something to the worker, which may take a moment when it is busy. Raises ConnectionGone."""
@@ -143,11 +143,12 @@ class Wire:
 
     def _write_of(self, frame: _Frame, flags: int) -> bool:
         rest = frame.rest()
-        if not rest:
-            self._queue.popleft()
-            return True
-        self._look()
-        _keep(frame.sent, self._work.send, rest, flags)
+        if rest:
+            self._look()
+            _keep(frame.sent, self._work.send, rest, flags)
+            if frame.sent[-1] < len(rest):
+                return True
+        self._queue.popleft()
         return True
 
     def _look(self) -> None:
