@@ -1,13 +1,10 @@
 """The one display zone of a viewer: what the browser said, or chose, in a cookie. Unknown names count as none."""
 
 import zoneinfo
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import tzinfo
 from functools import lru_cache
-from inspect import iscoroutinefunction
-from typing import Any
 
-from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -32,24 +29,12 @@ def zone_of(name: str) -> tzinfo | None:
 class ViewerZone:
     """Instants are shown in the viewer's zone for as long as the request is answered."""
 
-    async_capable = True
-    sync_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.is_async:
-            return self._answer(request)
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         with timezone.override(self._zone(request)):
             return self.get_response(request)
-
-    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        with timezone.override(self._zone(request)):
-            return await self.get_response(request)
 
     def _zone(self, request: HttpRequest) -> tzinfo:
         return zone_of(request.COOKIES.get(COOKIE, "")) or timezone.get_default_timezone()

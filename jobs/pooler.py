@@ -18,6 +18,14 @@ def is_named() -> bool:
     return conf().database.behind_a_pooler
 
 
+def keeps_its_session(connection: BaseDatabaseWrapper) -> bool:
+    """Whether what is told to a session of this alias holds until its end: no pooler lends it to others in between.
+
+    What says so is Django's own setting for that, which `turno.databases` derives, and which others set for theirs.
+    """
+    return not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
+
+
 def refused_by_one(error: BaseException) -> bool:
     """Whether it was a pooler that took no connection, since nobody had named it."""
     return REFUSAL in str(error)

@@ -1,9 +1,10 @@
 """Django's DATABASES from the typed settings.
 
-Three aliases on one database: `default` (web, ORM, handlers), `engine` (the worker's own connections: server-side
-binding and prepared statements, so that no hot statement is planned each time) and `direct` (LISTEN, migrations;
-never through PgBouncer). Tables are named with their schema, so that no search_path is needed: PgBouncer refuses it.
-Behind a PgBouncer nothing is asked of a session: no prepared statements, and limits at the head of each transaction.
+Three aliases on one database: `default` (web, ORM, handlers; of it only what enqueues is prepared), `engine` (the
+worker's own connections: server-side binding and prepared statements, so that no hot statement is planned each time)
+and `direct` (LISTEN, migrations; never through PgBouncer). Tables are named with their schema, so that no search_path
+is needed: PgBouncer refuses it. Behind a PgBouncer nothing is asked of a session: no prepared statements, and limits
+at the head of each transaction.
 """
 
 from typing import Any

@@ -47,7 +47,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "jobs.api.middleware.ProblemMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
+    "turno.serving.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "dashboard.zone.ViewerZone",

@@ -4,11 +4,8 @@ Programs get Problem Details; browsers (which ask for text/html) get a page that
 """
 
 import sys
-from collections.abc import Awaitable, Callable
-from inspect import iscoroutinefunction
-from typing import Any
+from collections.abc import Callable
 
-from asgiref.sync import markcoroutinefunction
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
@@ -93,32 +90,17 @@ def _look(request: HttpRequest) -> None:
 
 
 class ProblemMiddleware:
-    """Runs unchanged on both sides, so that Django changes threads no more often than it must."""
+    """Around all other middleware but what only adds headers."""
 
-    async_capable = True
-    sync_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
-        self.is_async = iscoroutinefunction(get_response)
-        if self.is_async:
-            markcoroutinefunction(self)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if self.is_async:
-            return self._answer_async(request)
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         try:
             _look(request)
         except Refused as refused:
             return self._finish(request, error_answer(request, refused))
         return self._finish(request, self.get_response(request))
-
-    async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
-        try:
-            _look(request)
-        except Refused as refused:
-            return self._finish(request, error_answer(request, refused))
-        return self._finish(request, await self.get_response(request))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Errors of the pages' views that say what they are; the others are Django's to convert."""

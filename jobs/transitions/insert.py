@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import OperationalError, connections
+from django.db import DatabaseError, OperationalError, connections
 from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
 
@@ -21,6 +21,8 @@ from jobs.states import State
 from jobs.transitions.keys import LIMITED, RATED
 from jobs.transitions.outbox import broker, dispatch
 from jobs.transitions.parents import depend
+from jobs.transitions.prepared import NO_SUCH_STATEMENT, fetch_prepared
+from jobs.transitions.rivals import firsts, holders
 from jobs.transitions.sql import DUE, GATES, OUTBOX, WORK, fetch, in_transaction, sqlstate
 
 LOCK_TIMEOUT = 5.0
@@ -89,16 +91,16 @@ END"""
 # One parameter, a JSON list of objects: arrays by column cost the client six times as much. Fields that are None are
 # left out. Instants are the statement's: now() is the start of a transaction that may be long ago.
 # Sorted by unique key, so that rivals wait for each other in one order, whatever the order of their batches.
-def _inserted(parked: str) -> str:
+def _inserted(parked: str, before: str = "", condition: str = "", after: str = "") -> str:
     return f"""
-WITH given AS (
+WITH {before} given AS (
     SELECT *, COALESCE(run_at, statement_timestamp() + delay * interval '1 second') AS asked
     FROM json_to_recordset(%(rows)s::json) AS i(
         id uuid, type text, queue text, payload jsonb, priority int, max_attempts int, timeout float8,
         at_most_once bool, run_at timestamptz, delay float8, unique_key text, idempotency_key text, route text,
         request_hash text, owner text, origin text, tags text[], after uuid[], recurring_job_id uuid,
         fired_for timestamptz, concurrency_key text, concurrency_limit int
-    )
+    ) {condition}
 ), new AS (
     SELECT *, CASE WHEN asked > statement_timestamp() THEN asked END AS due, after IS NOT NULL AS child,
         COALESCE(priority, (SELECT q.default_priority FROM turno.queues AS q WHERE q.name = given.queue), 0) AS rank
@@ -144,23 +146,24 @@ SELECT NULL, pg_notify('{GATES}', at)::text FROM (
 UNION ALL
 SELECT NULL, pg_notify('{DUE}', '')::text
 WHERE EXISTS (SELECT FROM new WHERE due < statement_timestamp() + %(soon)s::float8 * interval '1 second')
-"""
+{after}"""
 
 
 INSERT = _inserted(PARKED)
-# Where there is nothing to ask, which is twice as quick to plan.
-UNGATED = _inserted("NULL::text")
-ANY_LIMIT = f"""
-SELECT EXISTS ({LIMITED} AND name = ANY(%(types)s::text[])) OR EXISTS ({RATED} WHERE type = ANY(%(types)s::text[]))
-"""
-HOLDERS = """
-SELECT unique_key, id, state FROM turno.jobs
-WHERE unique_key = ANY(%(keys)s::text[]) AND state IN ('Enqueued', 'Processing', 'Scheduled')
-"""
-FIRSTS = """
-SELECT idempotency_key, request_hash, id, state FROM turno.jobs
-WHERE {owner} AND route = %(route)s::text AND idempotency_key = ANY(%(keys)s::text[])
-"""
+# For jobs without a concurrency key: inserts nothing, and says so, where one of their types has a limit or a rate.
+# `types`: their names, which have no blanks in them, one after the other.
+ASK_GATES = "ask the gates"
+UNGATED = _inserted(
+    "NULL::text",
+    before=f"""limits AS MATERIALIZED (
+    SELECT EXISTS ({LIMITED} AND name = ANY (string_to_array(%(types)s::text, ' ')))
+        OR EXISTS ({RATED} WHERE type = ANY (string_to_array(%(types)s::text, ' '))) AS there
+),""",
+    condition="WHERE NOT (SELECT there FROM limits)",
+    after=f"""UNION ALL
+SELECT NULL, '{ASK_GATES}' FROM limits WHERE there
+""",
+)
 LIMIT_WAITS = "SELECT current_setting('lock_timeout'), set_config('lock_timeout', %(limit)s::text, true)"
 
 
@@ -186,8 +189,14 @@ def insert(rows: Sequence[NewJob], *, using: str = "default") -> list[Enqueued]:
         depend(cursor, ((row.id, row.after or (), row.on_parent_failure or "cancel") for row in children))
         return [placed[row.id] for row in rows]
 
+    single = not waits and len(rows) == 1 and not rows[0].after
     try:
-        return in_transaction(using, work)
+        try:
+            return in_transaction(using, work, single=single)
+        except DatabaseError as error:
+            if sqlstate(error) != NO_SUCH_STATEMENT:
+                raise
+            return in_transaction(using, work, single=single)
     except OperationalError as error:
         if sqlstate(error) in {LOCK_NOT_AVAILABLE, DEADLOCK}:
             raise _in_progress() from error
@@ -216,11 +225,15 @@ def _place(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued
 def insert_new(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued]:
     """One try, in the transaction of `cursor`: those that met a job of their key, or of their instant, are left out."""
     placed: dict[UUID, Enqueued] = {}
-    how = {"soon": conf().scheduler.interval, "broker": broker()}
+    how = {"soon": conf().scheduler.interval, "broker": broker(), "types": " ".join({row.type for row in rows})}
     gated = any(row.concurrency_key is not None for row in rows)
-    gated = gated or fetch(cursor, ANY_LIMIT, {"types": sorted({row.type for row in rows})})[0][0]
     for chunk in _chunks(sorted(rows, key=lambda row: (row.unique_key is None, row.unique_key or "", row.id))):
-        for id_, state in fetch(cursor, INSERT if gated else UNGATED, {"rows": _json(chunk), **how}):
+        params = {"rows": _json(chunk), **how}
+        answers = [] if gated else fetch_prepared(cursor, UNGATED, params)
+        gated = gated or (None, ASK_GATES) in answers
+        if gated:
+            answers = fetch_prepared(cursor, INSERT, params)
+        for id_, state in answers:
             if id_ is not None:
                 placed[id_] = Enqueued(id_, State(state))
     return placed
@@ -253,36 +266,17 @@ def _json(rows: Sequence[NewJob]) -> str:
 
 def _answers(cursor: CursorWrapper, left: Sequence[NewJob], rows: Sequence[NewJob]) -> dict[UUID, Enqueued]:
     """For each row that met a conflict: the first job of its idempotency key, else the active one of its unique key."""
-    firsts = _firsts(cursor, left)
-    keys = [row.unique_key for row in left if row.unique_key is not None]
-    holders = {key: (id_, state) for key, id_, state in fetch(cursor, HOLDERS, {"keys": keys})} if keys else {}
+    first_ones = firsts(cursor, [(row.owner, row.route, row.idempotency_key) for row in left])
+    active = holders(cursor, [row.unique_key for row in left if row.unique_key is not None])
     answers: dict[UUID, Enqueued] = {}
     for row in left:
-        if first := firsts.get((row.owner, row.route, row.idempotency_key)):
+        if first := first_ones.get((row.owner, row.route, row.idempotency_key)):
             request_hash, id_, state = first
             if request_hash != row.request_hash:
                 text = _("This Idempotency-Key was used with another request.")
                 raise IdempotencyMismatch(text, index=rows.index(row))
             answers[row.id] = Enqueued(id_, State(state), replayed=True)
-        elif row.unique_key in holders:
-            id_, state = holders[row.unique_key]
+        elif row.unique_key in active:
+            id_, state = active[row.unique_key]
             answers[row.id] = Enqueued(id_, State(state), duplicate=True)
     return answers
-
-
-type IdempotencyKey = tuple[str | None, str | None, str | None]
-
-
-def _firsts(cursor: CursorWrapper, left: Sequence[NewJob]) -> dict[IdempotencyKey, tuple[str, UUID, str]]:
-    """(request hash, id, state) of the jobs that hold the rows' idempotency keys, by (owner, route, key)."""
-    keys: dict[tuple[str | None, str | None], list[str]] = {}
-    for row in left:
-        if row.idempotency_key is not None:
-            keys.setdefault((row.owner, row.route), []).append(row.idempotency_key)
-    found: dict[IdempotencyKey, tuple[str, UUID, str]] = {}
-    for (owner, route), wanted in keys.items():
-        # "IS NOT DISTINCT FROM" would not use the index.
-        sql = FIRSTS.format(owner="owner IS NULL" if owner is None else "owner = %(owner)s::text")
-        for key, *first in fetch(cursor, sql, {"owner": owner, "route": route, "keys": wanted}):
-            found[owner, route, key] = (first[0], first[1], first[2])
-    return found

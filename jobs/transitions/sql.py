@@ -8,6 +8,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import orjson
@@ -15,6 +16,7 @@ from django.db import DataError, IntegrityError, OperationalError, connections, 
 from django.db.backends.utils import CursorWrapper
 
 from jobs import announcements
+from jobs.pooler import keeps_its_session
 from jobs.reconnect import replace_broken
 
 CONFLICTS = frozenset({"40P01", "40001"})
@@ -46,8 +48,11 @@ def refused(error: BaseException) -> bool:
     return isinstance(error, (DataError, IntegrityError))
 
 
-def in_transaction[T](using: str, work: Callable[[CursorWrapper], T]) -> T:
+def in_transaction[T](using: str, work: Callable[[CursorWrapper], T], *, single: bool = False) -> T:
     """Run `work` in one transaction of the alias `using`; joins the caller's when there is one.
+
+    `single`: of what `work` says one statement at most writes, which is a transaction by itself: BEGIN and COMMIT are
+    spared, but where each transaction has to be told its limits.
 
     A connection that was closed while it was idle is replaced first, so that a process that rested goes on. Raises what
     `work` raises. Deadlocks and serialization errors repeat it up to TRIES times, with jitter.
@@ -57,7 +62,8 @@ def in_transaction[T](using: str, work: Callable[[CursorWrapper], T]) -> T:
     for attempt in range(1, TRIES + 1):
         try:
             replace_broken(using)
-            with transaction.atomic(using=using), connection.cursor() as cursor:
+            alone = single and not joined and keeps_its_session(connection) and connection.get_autocommit()
+            with nullcontext() if alone else transaction.atomic(using=using), connection.cursor() as cursor:
                 return work(cursor)
         except OperationalError as error:
             if joined or sqlstate(error) not in CONFLICTS or attempt == TRIES:

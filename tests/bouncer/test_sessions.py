@@ -66,6 +66,22 @@ def test_statements_are_not_prepared_however_often_they_are_said(through, alias)
     assert ask(alias, "SELECT count(*) FROM pg_prepared_statements") == 0
 
 
+def test_an_enqueue_is_not_prepared_either(through):
+    for _ in range(12):
+        enqueue("probe.async", {"key": "k"}, using="bounced")
+    assert Job.objects.count() == 12
+    assert ask("bounced", "SELECT count(*) FROM pg_prepared_statements") == 0
+
+
+def test_an_enqueue_of_one_job_has_the_limits_of_a_transaction(through, monkeypatch):
+    monkeypatch.setitem(connections["bounced"].settings_dict["OPTIONS"], "each_transaction", (50, 15_000))
+    with transaction.atomic(), connections["default"].cursor() as cursor:
+        cursor.execute("LOCK TABLE turno.jobs IN SHARE MODE")
+        with pytest.raises(OperationalError, match="statement timeout"):
+            enqueue("probe.async", {"key": "k"}, using="bounced")
+    assert not Job.objects.exists()
+
+
 def test_a_refused_statement_leaves_the_next_transaction_and_its_limits_alone(through):
     with pytest.raises(Exception, match="division by zero"), transaction.atomic(using="bounced"):
         ask("bounced", "SELECT 1 / 0")

@@ -25,6 +25,8 @@ LEFT_OUT = {
     "purge": "retention of what is final",
     "queues": "settings of queues",
     "seats": "the part of a claim that writes",
+    "prepared": "how statements are kept",
+    "rivals": "reads alone: who answers a request that met a key",
     "sql": "how statements are run",
     "unused": "retention of what nobody uses",
     "rates": "arithmetic, as `rates.Rates` has it",
