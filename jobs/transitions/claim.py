@@ -54,23 +54,31 @@ WITH offer AS (
 {SEATED}{OR_GATED}
 """
 
-# A claim by id waits for the row and does not skip it: a message is acknowledged after this, and must not be lost. Only
-# the id may lead to the row: no index of types, and no pass over all jobs of a queue, while the statistics are old. And
-# the ids by themselves: of a small table the planner compares each row with each message else.
+# A claim by id waits for the row and does not skip it: a message is acknowledged after this, and must not be lost. From
+# each id to its row, in the order of the ids, as in FINISH: no index of types may lead there, no pass over all jobs of
+# a queue while the statistics are old, and no plan may compare each row with each message.
 CLAIM_BY_ID = f"""
 WITH picked AS MATERIALIZED (
-    SELECT j.id, j.dispatch_id, i.slot, j.priority, j.enqueued_at, j.type, j.concurrency_key AS key,
-        j.concurrency_limit AS key_limit, {GATED} AS gated
-    FROM turno.jobs AS j
-    JOIN unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(slots)s::int[], %(queues)s::text[]) AS i(id, token, slot, queue)
-      ON j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
-    WHERE j.id = ANY (%(ids)s::uuid[]) AND COALESCE(j.state, '') = 'Enqueued'
-      AND (%(types)s::text[] IS NULL OR COALESCE(j.type, '') = ANY(%(types)s::text[]))
-      AND j.queue <> ALL (ARRAY(
-          SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED}
-      ))
-      AND NOT {KEPT_BACK} AND NOT {HELD_BACK}
-    ORDER BY j.id FOR NO KEY UPDATE OF j
+    SELECT j.*, i.slot
+    FROM (
+        SELECT * FROM unnest(
+            %(ids)s::uuid[], %(tokens)s::uuid[], %(slots)s::int[], %(queues)s::text[]
+        ) AS w(id, token, slot, queue) ORDER BY id
+    ) AS i
+    CROSS JOIN LATERAL (
+        SELECT j.id, j.dispatch_id, j.priority, j.enqueued_at, j.type, j.concurrency_key AS key,
+            j.concurrency_limit AS key_limit, {GATED} AS gated
+        FROM turno.jobs AS j
+        WHERE j.id = i.id AND j.dispatch_id = i.token AND j.queue = COALESCE(i.queue, j.queue)
+          AND COALESCE(j.state, '') = 'Enqueued'
+          AND (%(types)s::text[] IS NULL OR COALESCE(j.type, '') = ANY(%(types)s::text[]))
+          AND j.queue <> ALL (ARRAY(
+              SELECT p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED}
+          ))
+          AND NOT {KEPT_BACK} AND NOT {HELD_BACK}
+        FOR NO KEY UPDATE OF j
+    ) AS j
+    WHERE j.id = i.id
 ), seats AS (
     SELECT id, slot FROM picked WHERE NOT gated
 )

@@ -74,7 +74,7 @@ OWNERSHIP = [
             sql("claim.CLAIM_BY_ID", ("AND j.dispatch_id = i.token", "")),
             sql(
                 "claim.CLAIM_BY_ID",
-                ("SELECT j.id, j.dispatch_id, i.slot", "SELECT j.id, j.dispatch_id, i.token, i.slot"),
+                ("SELECT j.*, i.slot", "SELECT j.*, i.token, i.slot"),
                 ("SELECT id, slot FROM picked", "SELECT id, slot, token FROM picked"),
                 ("RETURNING j.id, j.dispatch_id", "RETURNING j.id, s.token AS dispatch_id"),
             ),
@@ -222,7 +222,7 @@ ORDERED = {
     "settle": sql("finish.FINISH", ("ORDER BY id) AS i", ") AS i")),
     "note": sql("notes.NOTE", ("ORDER BY j.id FOR", "FOR")),
     "release": sql("settle.LEFT", ("ORDER BY id FOR", "FOR")),
-    "claim": sql("claim.CLAIM_BY_ID", ("ORDER BY j.id FOR", "FOR")),
+    "claim": sql("claim.CLAIM_BY_ID", ("ORDER BY id\n    ) AS i", ") AS i")),
     "cancel": sql("people.LOCK", ("ORDER BY id FOR", "FOR")),
     "defer": sql("park.DEFER", ("ORDER BY j.id FOR", "FOR")),
     "park_unknown": sql("unknown.PARK_UNKNOWN", ("ORDER BY j.id FOR", "FOR")),

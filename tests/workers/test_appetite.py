@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.transports.appetite import PATIENCE, Appetite
+from workers.transports.appetite import ENDING, PATIENCE, Appetite
 
 SOON, LATER = PATIENCE / 2, PATIENCE * 1.5
 
@@ -80,3 +80,12 @@ def test_what_was_offered_in_vain_is_free_again(fed):
     fed.offer(3, 1)
     fed.taken(1, 2)
     assert fed.free == 3
+
+
+def test_a_slot_that_will_be_free_in_a_moment_makes_the_while_begin_again_and_not_for_ever(fed):
+    fed.room(0, 1)
+    assert fed.put_off(1 + LATER)
+    assert fed.wanted(1 + LATER) == 4
+    assert fed.due == 1 + LATER + PATIENCE
+    assert not fed.put_off(1 + ENDING)
+    assert fed.wanted(1 + ENDING) == 0

@@ -70,8 +70,9 @@ class RedisJobLocks(JobLocks):
 
     async def acquire(self, pairs: Sequence[tuple[UUID, UUID]]) -> Taken:
         items = {token: self._item(job, token) for job, token in pairs}
-        for item in items.values():
-            self._leaving.pop(item, None)  # given back a moment ago, and wanted again
+        if self._leaving:
+            for item in items.values():
+                self._leaving.pop(item, None)  # given back a moment ago, and wanted again
         await self._nodes.settled()
         try:
             found, until = await self._redlock.acquire(list(items.values()))
@@ -85,10 +86,11 @@ class RedisJobLocks(JobLocks):
             up, every = self._nodes.up, len(self._nodes)
             raise LocksAway(_("%(up)d of %(all)d servers answer") % {"up": up, "all": every})
         wanted = {Standing.MINE} if self._defers else {Standing.MINE, *undecided}
-        held = [token for _, token in pairs if found[items[token]] in wanted]
-        for token in held:
-            self._enter(token, items[token], until if found[items[token]] is Standing.MINE else NEVER)
-        return Taken(frozenset(held), frozenset(items) - frozenset(held))
+        held = [(token, item, mine) for token, item in items.items() if (mine := found[item]) in wanted]
+        for token, item, mine in held:
+            self._enter(token, item, until if mine is Standing.MINE else NEVER)
+        tokens = frozenset(token for token, _item, _mine in held)
+        return Taken(tokens, frozenset(items) - tokens)
 
     def _enter(self, token: UUID, item: Item, until: float) -> None:
         lock = self._book.get(token)
@@ -100,17 +102,18 @@ class RedisJobLocks(JobLocks):
             lock.until, lock.lost = until, False
 
     def release(self, pairs: Sequence[tuple[UUID, UUID]]) -> None:
-        self._leave([self._item(job, token) for job, token in pairs if self._ends(token)])
+        self._leave([item for job, token in pairs if (item := self._ended(job, token)) is not None])
 
-    def _ends(self, token: UUID) -> bool:
-        """One claim is over; whether it was the last one that the lock served."""
+    def _ended(self, job: UUID, token: UUID) -> Item | None:
+        """One claim is over: the lock, when that was the last one that it served."""
         lock = self._book.get(token)
         if lock is None:
-            return True
+            return self._item(job, token)
         lock.claims -= 1
-        if not lock.claims:
-            del self._book[token]
-        return not lock.claims
+        if lock.claims:
+            return None
+        del self._book[token]
+        return lock.item
 
     def _item(self, job: UUID, token: UUID) -> Item:
         return job_item(self._nodes.prefix, job, token)

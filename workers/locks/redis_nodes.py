@@ -43,31 +43,46 @@ class Script:
         self.sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-# What each key holds now: my value where it was free or mine, and then for a whole TTL (ms, ARGV[1]).
+# All answer how many keys did as they were told, and then of the others alone, each by its number: a client reads an
+# answer item by item. Of a key that was not taken: what it holds. (ARGV[1]: the TTL in ms.)
 TAKE = Script("""
-local found = {}
+local found = {0}
 for i, key in ipairs(KEYS) do
   local mine = ARGV[i + 1]
   if redis.call('SET', key, mine, 'NX', 'PX', ARGV[1]) then
-    found[i] = mine
+    found[1] = found[1] + 1
   else
-    found[i] = redis.call('GET', key)
-    if found[i] == mine then redis.call('PEXPIRE', key, ARGV[1]) end
+    local other = redis.call('GET', key)
+    if other == mine then
+      redis.call('PEXPIRE', key, ARGV[1])
+      found[1] = found[1] + 1
+    else
+      found[#found + 1] = i
+      found[#found + 1] = other
+    end
   end
 end
 return found
 """)
 EXTEND = Script("""
-local done = {}
+local done = {0}
 for i, key in ipairs(KEYS) do
-  done[i] = redis.call('GET', key) == ARGV[i + 1] and redis.call('PEXPIRE', key, ARGV[1]) or 0
+  if redis.call('GET', key) == ARGV[i + 1] and redis.call('PEXPIRE', key, ARGV[1]) == 1 then
+    done[1] = done[1] + 1
+  else
+    done[#done + 1] = i
+  end
 end
 return done
 """)
 RELEASE = Script("""
-local done = {}
+local done = {0}
 for i, key in ipairs(KEYS) do
-  done[i] = redis.call('GET', key) == ARGV[i + 1] and redis.call('DEL', key) or 0
+  if redis.call('GET', key) == ARGV[i + 1] and redis.call('DEL', key) == 1 then
+    done[1] = done[1] + 1
+  else
+    done[#done + 1] = i
+  end
 end
 return done
 """)
@@ -100,23 +115,26 @@ class Node:
         """What each key holds after the try to take it (my value: mine); None: no answer."""
         for item in items:
             self._owed.pop(item, None)
-        answers = await self._ask(TAKE, items, ttl)
-        return None if answers is None else [None if v is None else bytes(v).decode(errors="replace") for v in answers]
+        answer = await self._ask(TAKE, items, ttl)
+        if answer is None:
+            return None
+        found: list[str | None] = [value for _key, value in items]
+        for number, other in zip(answer[1::2], answer[2::2], strict=True):
+            found[number - 1] = None if other is None else bytes(other).decode(errors="replace")
+        return found
 
     async def extend(self, items: Sequence[Item], ttl: float) -> list[bool] | None:
         """Whether each key held its value, and was given another TTL; None: no answer."""
-        answers = await self._ask(EXTEND, items, ttl)
-        return None if answers is None else [bool(answer) for answer in answers]
+        return _done(items, await self._ask(EXTEND, items, ttl))
 
     async def release(self, items: Sequence[Item]) -> list[bool] | None:
         """Whether each key held its value, and was deleted; None: no answer, and it is told when it is back."""
-        answers = await self._ask(RELEASE, items, 0)
-        if answers is None:
+        answer = await self._ask(RELEASE, items, 0)
+        if answer is None:
             self._owed.update(dict.fromkeys(items))
             for item in list(self._owed)[: max(0, len(self._owed) - OWED)]:
                 del self._owed[item]
-            return None
-        return [bool(answer) for answer in answers]
+        return _done(items, answer)
 
     async def _ask(self, script: Script, items: Sequence[Item], ttl: float) -> list[Any] | None:
         if self.error is not None:
@@ -166,9 +184,8 @@ class Node:
         """It must answer in time and do all that it will be asked for, on several keys at once (no replica, no part of
         a cluster, not out of memory, nothing forbidden to our user); then it is told what it missed."""
         await in_time(self._client.execute_command("PING"), CONNECT)
-        taken, changed = [value.encode() for _key, value in self._probes], [1] * len(self._probes)
-        for script, done in ((TAKE, taken), (EXTEND, changed), (RELEASE, changed)):
-            if await in_time(self._run(script, self._probes, PROBE), self._timeout) != done:
+        for script in (TAKE, EXTEND, RELEASE):
+            if await in_time(self._run(script, self._probes, PROBE), self._timeout) != [len(self._probes)]:
                 raise RedisError(_("it does not do what Redis does"))
         while self._owed:
             some = list(self._owed)[:500]
@@ -241,6 +258,16 @@ class Nodes:
         await asyncio.gather(*self._watches, return_exceptions=True)
         self._watches.clear()
         await asyncio.gather(*(node.close() for node in self._nodes), return_exceptions=True)
+
+
+def _done(items: Sequence[Item], answer: Sequence[Any] | None) -> list[bool] | None:
+    """Of each key, whether it did as it was told."""
+    if answer is None:
+        return None
+    done = [True] * len(items)
+    for number in answer[1:]:
+        done[number - 1] = False
+    return done
 
 
 async def in_time[T](work: Coroutine[Any, Any, T], seconds: float) -> T:

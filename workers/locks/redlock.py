@@ -53,9 +53,9 @@ class Servers(Protocol):
 
 def standing(values: Sequence[str | None], answered: int, mine: str, quorum: int) -> Standing:
     """Whose the lock is by the values that `answered` servers named (None: a server named nobody)."""
-    votes = Counter(value for value in values if value is not None)
-    if votes[mine] >= quorum:
+    if values.count(mine) >= quorum:
         return Standing.MINE
+    votes = Counter(value for value in values if value is not None)
     if votes and max(votes.values()) >= quorum:
         return Standing.TAKEN
     return Standing.NOBODYS if answered >= quorum else Standing.AWAY
@@ -120,9 +120,9 @@ class Redlock:
         begun = self._clock()
         answers = [answer for answer in await self._servers.take(items, self.ttl) if answer is not None]
         until = self._valid(begun)
+        named = zip(*answers, strict=True) if answers else [()] * len(items)
         found = [
-            standing([answer[n] for answer in answers], len(answers), value, self.quorum)
-            for n, (_, value) in enumerate(items)
+            standing(values, len(answers), mine, self.quorum) for (_, mine), values in zip(items, named, strict=True)
         ]
         if self._clock() >= until:  # it took so long that nothing is sure any more
             found = [Standing.NOBODYS if mine is Standing.MINE else mine for mine in found]

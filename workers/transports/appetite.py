@@ -4,6 +4,7 @@ Pure: the instants are the caller's, in seconds on any one clock.
 """
 
 PATIENCE = 0.02  # seconds for which the free slots must ask for another number before it changes
+ENDING = 0.2  # seconds at most for which what is held is kept because a slot will be free in a moment
 
 
 class Appetite:
@@ -19,7 +20,7 @@ class Appetite:
         self._waiting = free
         self._offered = 0
         self._misfit: str | None = None
-        self._since = now
+        self._since = self._misfit_since = now
         self._look(now)
 
     @property
@@ -56,7 +57,14 @@ class Appetite:
         elif self.prefetch and not self.free:
             misfit = "none"
         if misfit != self._misfit:
-            self._misfit, self._since = misfit, now
+            self._misfit, self._since, self._misfit_since = misfit, now, now
+
+    def put_off(self, now: float) -> bool:
+        """A slot will be free in a moment: the while in which none is free begins again. False after ENDING of that."""
+        if now >= self._misfit_since + ENDING:
+            return False
+        self._since = now
+        return True
 
     @property
     def due(self) -> float | None:

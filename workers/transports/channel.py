@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
@@ -47,26 +48,41 @@ class Kit:
 
 @dataclass(eq=False, slots=True)
 class Incoming:
-    """A message as it was delivered. `ack` and `give_back` do nothing when its channel is closed: it went back then."""
+    """A message as it was delivered: say one word about it, once. `ack` and `give_back` return at once, and do nothing
+    when its channel is closed: it went back then."""
 
     channel: "Channel"
     tag: int
     body: bytes
-    priority: int
-    content_type: str | None
+    properties: Any
+
+    @property
+    def priority(self) -> int:
+        """As the broker has it."""
+        return self.properties.priority or 0
+
+    @property
+    def content_type(self) -> str | None:
+        """As its sender gave it."""
+        found: str | None = self.properties.content_type
+        return found
 
     def ack(self) -> None:
         """It is done with."""
-        self.channel.settle(lambda native: native.basic_ack(self.tag))
+        self.channel.settle(self.tag, done=True)
 
     def give_back(self) -> None:
         """Put it back into its queue."""
-        self.channel.settle(lambda native: native.basic_nack(self.tag, requeue=True))
+        self.channel.settle(self.tag, done=False)
 
 
 class Channel:
     """Requests one after another, publishes pipelined. `gone` is done when it is closed. `on_cancelled` is called when
-    the broker ends a consumer, since its queue is gone."""
+    the broker ends a consumer, since its queue is gone.
+
+    What is said about deliveries in one turn of the loop is sent after it, in as few words as it takes: one that is
+    "multiple" goes for a delivery and for all before it that nothing was said about. Words cost, at both ends.
+    """
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
@@ -78,6 +94,8 @@ class Channel:
         self._published = 0
         self._unconfirmed: dict[int, tuple[str, asyncio.Future[Answer]]] = {}
         self._returned: set[int] = set()
+        self._delivered: dict[int, None] = {}  # tags that nothing was sent about, the first first
+        self._said: dict[int, bool] = {}  # by tag, what is to be sent: done with, or given back
 
     @classmethod
     async def open(cls, connection: Any, kit: Kit) -> "Channel":
@@ -103,6 +121,8 @@ class Channel:
             if not answer.done():
                 answer.set_result(Answer.LOST)
         self._unconfirmed.clear()
+        self._delivered.clear()
+        self._said.clear()
 
     def _check(self) -> None:
         if self.gone.done():
@@ -134,7 +154,8 @@ class Channel:
         """
 
         def message(_native: Any, method: Any, properties: Any, body: bytes) -> None:
-            deliver(Incoming(self, method.delivery_tag, body, properties.priority or 0, properties.content_type))
+            self._delivered[method.delivery_tag] = None
+            deliver(Incoming(self, method.delivery_tag, body, properties))
 
         tag = f"turno-{uuid4().hex}"
         await self._ask(lambda done: self._native.basic_qos(prefetch_count=prefetch, callback=done))
@@ -147,11 +168,36 @@ class Channel:
         if tag in self._native.consumer_tags:  # else the broker has ended it, and no answer would come
             await self._ask(lambda done: self._native.basic_cancel(tag, callback=done))
 
-    def settle(self, say: Callable[[Any], object]) -> None:
-        """Say something about a delivery of this channel, unless it is closed."""
-        if not self.gone.done():
-            with suppress(*self._kit.faults):
-                say(self._native)
+    def settle(self, tag: int, *, done: bool) -> None:
+        """Of a delivery of this channel: it is done with, or goes back to its queue. Sent at the loop's next turn."""
+        if tag in self._delivered and not self.gone.done():
+            if not self._said:
+                self._loop.call_soon(self._send_said)
+            self._said.setdefault(tag, done)
+
+    def _send_said(self) -> None:
+        with suppress(*self._kit.faults):
+            for tag, done, multiple in self._words():
+                if done:
+                    self._native.basic_ack(tag, multiple=multiple)
+                else:
+                    self._native.basic_nack(tag, multiple=multiple, requeue=True)
+
+    def _words(self) -> list[tuple[int, bool, bool]]:
+        """What is to be sent: (tag, done, whether it goes for all before it as well)."""
+        words: list[tuple[int, bool, bool]] = []
+        said, self._said = self._said, {}
+        for tag in self._delivered:
+            if (done := said.get(tag)) is None:
+                break  # from here on each has a word of its own, for this one waits on
+            if words and words[-1][1] is done:
+                words.pop()
+            words.append((tag, done, True))
+        head = words[-1][0] if words else 0
+        words += ((tag, done, False) for tag, done in said.items() if tag > head)
+        for tag in said:
+            del self._delivered[tag]
+        return words
 
     async def confirm(self) -> None:
         """Have every message that is published confirmed. Raises Gone."""
@@ -185,15 +231,19 @@ class Channel:
 
     def _on_confirm(self, frame: Any) -> None:
         last, refused = frame.method.delivery_tag, frame.method.NAME == "Basic.Nack"
-        for number in [n for n in self._unconfirmed if n <= last] if frame.method.multiple else [last]:
+        for number in self._up_to(last) if frame.method.multiple else [last]:
             _id, future = self._unconfirmed.pop(number, ("", None))
             answer = Answer.UNROUTABLE if number in self._returned else Answer.REFUSED if refused else Answer.CONFIRMED
             self._returned.discard(number)
             if future is not None and not future.done():
                 future.set_result(answer)
 
+    def _up_to(self, last: int) -> list[int]:
+        return list(takewhile(lambda number: number <= last, self._unconfirmed))
+
     async def close(self) -> None:
         """Close it. Returns when the broker knows, or the connection is gone."""
+        self._send_said()
         with suppress(*self._kit.faults):
             self._native.close()
             await asyncio.wait([self.gone])

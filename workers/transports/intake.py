@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 
 from django.utils.translation import gettext as _
 
 from workers.connections import Backoff
+from workers.leases import Held
 from workers.transports.amqp import Connection
 from workers.transports.appetite import Appetite
 from workers.transports.channel import NOT_FOUND, OTHERWISE, Gone, Incoming
@@ -70,6 +71,7 @@ class Intake:
         self._loop = asyncio.get_running_loop()
         self._appetite = Appetite(slots, self._loop.time())
         self._pending: list[Received] = []
+        self._seated: dict[int, Held] = {}  # by slot, what was started there last
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
@@ -86,11 +88,15 @@ class Intake:
         found, self._pending = self._pending[:slots], self._pending[slots:]
         self._appetite.offer(slots, self._loop.time())
         self._arm()
+        if not found:  # nothing follows for now: what has ended is not kept
+            self._seated = {slot: held for slot, held in self._seated.items() if not held.ended}
         return found
 
-    def taken(self, used: int) -> None:
-        """Of the slots on offer so many are taken."""
-        self._appetite.taken(used, self._loop.time())
+    def taken(self, held: Iterable[Held]) -> None:
+        """Of the slots on offer those of `held` are taken."""
+        seated = {one.claim.slot: one for one in held}
+        self._seated.update(seated)
+        self._appetite.taken(len(seated), self._loop.time())
         self._arm()
 
     def room(self, waiting: int) -> None:
@@ -156,7 +162,7 @@ class Intake:
                 self._deleted, tag = False, ""
                 self._set_prefetch(0)
                 await self._declare(connection)
-            wanted = self._appetite.wanted(self._loop.time()) if self._allowed(self.queue) else 0
+            wanted = self._wanted() if self._allowed(self.queue) else 0
             if wanted == self._appetite.prefetch:
                 await self._changed.wait()
                 continue
@@ -173,6 +179,16 @@ class Intake:
             else:
                 self._give_back()
         raise channel.gone.result()
+
+    def _wanted(self) -> int:
+        """What may be held now. Where a handler is over and its end is being written, a slot will be free in a moment:
+        what is held would be given back, and brought again, for nothing."""
+        now = self._loop.time()
+        wanted = self._appetite.wanted(now)
+        if wanted or not any(held.ended for held in self._seated.values()) or not self._appetite.put_off(now):
+            return wanted
+        self._arm()
+        return self._appetite.prefetch
 
     def _deliver(self, incoming: Incoming) -> None:
         try:

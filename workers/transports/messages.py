@@ -72,7 +72,7 @@ def read(body: bytes, queue: str) -> Dispatch:
     if len(body) > LONGEST:
         raise Garbage(f"the body has {len(body)} bytes; a message of Turno has at most {LONGEST}")
     try:
-        message = json.loads(body)
+        message = _json(body)
     except (ValueError, RecursionError):
         raise Garbage("the body is no JSON") from None
     if not isinstance(message, dict):
@@ -86,3 +86,10 @@ def read(body: bytes, queue: str) -> Dispatch:
         except (ValueError, TypeError, AttributeError):
             raise Garbage(f"{name!r} is no UUID") from None
     return Dispatch(ids[0], ids[1], queue)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        return json.loads(body)  # it takes what is longer or deeper, or says why not

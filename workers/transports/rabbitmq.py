@@ -109,7 +109,7 @@ class RabbitTransport(Broker):
                 held = await self._named.claim(seated)
         finally:
             for queue in places:
-                self._intakes[queue].taken(sum(1 for h in held if h.claim.queue == queue))
+                self._intakes[queue].taken(h for h in held if h.claim.queue == queue)
                 if not self._allowed(queue):  # since now, perhaps
                     self._intakes[queue].review()
         return held
