@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-LONGEST = 0.01  # seconds that free slots wait at most
+LONGEST = 0.003  # seconds that free slots wait at most
 
 
 class Gathering:

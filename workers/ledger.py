@@ -27,7 +27,7 @@ from workers.logs import Lines
 log = logging.getLogger(__name__)
 Settled = transitions.Settled
 OnSettled = Callable[[Settled | None], None]
-GATHER = 0.005  # seconds that an end waits at most for others of its stream
+GATHER = 0.002
 
 
 class ClaimLedger(Ledger):
