@@ -19,7 +19,7 @@ from jobs.states import State
 from jobs.transitions.sql import refused
 from workers.breakers import Breakers
 from workers.clock import boottime
-from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection, plan_once
+from workers.connections import DATABASE_ERRORS, ENGINE, drop_connection
 from workers.groupcommit import Ledger
 from workers.leases import Held, LeaseBook, Named
 from workers.logs import Lines
@@ -76,7 +76,6 @@ class ClaimLedger(Ledger):
             if not future.set_running_or_notify_cancel():
                 continue  # nobody waits for it any more
             try:
-                plan_once()
                 answer = work()
             except Exception as error:
                 if isinstance(error, DATABASE_ERRORS) and not refused(error):
