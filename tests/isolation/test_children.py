@@ -13,7 +13,7 @@ from jobs.states import Outcome, Reason, State
 from tests.isolation.house import files_of, told, zombies
 from tests.kit.processes import eventually
 from workers.clock import boottime
-from workers.isolation import processes
+from workers.isolation import pace
 from workers.leases import Interrupt
 
 pytestmark = pytest.mark.crash
@@ -50,9 +50,9 @@ def test_a_fresh_type_and_a_job_that_was_lost_before_get_a_child_of_their_own(ho
 
 
 def test_jobs_of_no_length_wait_for_each_other_instead_of_for_more_children(house, monkeypatch):
-    monkeypatch.setattr(processes, "FEW", 0)
+    monkeypatch.setattr(pace, "FEW", 0)
     for name in ("PACE", "FLOW", "STREAM"):  # no machine is so slow that it takes longer
-        monkeypatch.setattr(processes, name, 600.0)
+        monkeypatch.setattr(pace, name, 600.0)
     first = house.result("iso.echo")["pid"]
     many = [house.start("iso.echo") for _ in range(30)]
     assert {json.loads(house.end(held).result)["pid"] for held in many} == {first}
@@ -60,14 +60,14 @@ def test_jobs_of_no_length_wait_for_each_other_instead_of_for_more_children(hous
 
 
 def test_jobs_of_some_length_have_a_child_each(house, monkeypatch):
-    monkeypatch.setattr(processes, "FEW", 0)
+    monkeypatch.setattr(pace, "FEW", 0)
     held = [house.start("iso.hold", {"seconds": 600.0}) for _ in range(6)]
     eventually(lambda: len(house.pool.children) == 6, "each has a child")
     assert not any(house.ended(one) for one in held)
 
 
 def test_after_jobs_of_no_length_a_long_one_keeps_nobody_waiting(house, monkeypatch):
-    monkeypatch.setattr(processes, "FEW", 0)
+    monkeypatch.setattr(pace, "FEW", 0)
     first = house.result("iso.echo")["pid"]
     long = house.start("iso.hold", {"how": "asks"})
     assert house.result("iso.echo")["pid"] != first

@@ -11,12 +11,15 @@ from typing import Any
 
 
 class Environment:
-    """The variables as they are now."""
+    """The variables as they are now. Their texts are copied to where only the C library has them: one that C code gave
+    it with `putenv` stays that code's own, and may become another without a sign."""
 
     def __init__(self) -> None:
         self._of_python = dict(_of_python())
-        self._of_c = frozenset(_of_c())
-        self._list = _List()
+        self._of_c = _of_c()
+        self._set_anew(frozenset())
+        self._of_c = _of_c()  # (each name once)
+        self._list = _List(self._of_c)
 
     def put_back(self) -> None:
         """Make both what they were when this was made."""
@@ -26,38 +29,47 @@ class Environment:
             now.update(self._of_python)
         if self._list.holds():
             return
-        self._put_back_of_c()
-        self._list = _List()
-
-    def _put_back_of_c(self) -> None:
-        entries = frozenset(_of_c())
-        if entries == self._of_c:
-            return
-        for entry in entries - self._of_c:
-            name = entry.partition(b"=")[0]
-            if name:  # (a program may be started with an entry that has none; nothing can unset that)
-                os.unsetenv(name)
-        for entry in self._of_c - entries:
-            name, _, value = entry.partition(b"=")
-            if name:
-                os.putenv(name, value)
+        self._set_anew(frozenset(self._list.places()))
         time.tzset()  # what was read from TZ
+        self._list = _List(_of_c())
+
+    def _set_anew(self, known: frozenset[int]) -> None:
+        """Replace what is not at one of the known places, or says something else."""
+        meant, texts = frozenset(self._of_c), _of_c()
+        unknown = {
+            text.partition(b"=")[0]
+            for place, text in zip(_List(texts).places(), texts, strict=False)
+            if place not in known or text not in meant
+        }
+        # (A program may be started with an entry that has no name; nothing can unset that.)
+        for name in unknown - {b""}:
+            os.unsetenv(name)
+        left = {text for text in texts if text.partition(b"=")[0] not in unknown}
+        for text in reversed(self._of_c):  # of two with a name, the first counts
+            name, _, value = text.partition(b"=")
+            if name and text not in left:
+                os.putenv(name, value)
 
 
 class _List:
-    """The C library's list as it is now: where it is, and where each text is. Whoever sets or unsets a variable, in
-    Python or in C, puts another text into it, or another list in its place; to read all texts takes far longer."""
+    """The C library's list as it is now: where it is, and where each of its `texts` is. Whoever sets or unsets a
+    variable, in Python or in C, puts another text into it, or another list in its place; to read all texts takes far
+    longer."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: list[bytes]) -> None:
         self._place = _place()
-        self._size = (len(_of_c()) + 1) * ctypes.sizeof(ctypes.c_void_p)
-        self._texts = b"" if self._place is None else ctypes.string_at(self._place, self._size)
+        self._size = (len(texts) + 1) * ctypes.sizeof(ctypes.c_void_p)
+        self._places = b"" if self._place is None else ctypes.string_at(self._place, self._size)
 
     def holds(self) -> bool:
         """Whether it is the same; not where there is none to look at. (A list in its place only ever grows.)"""
         if self._place is None or _place() != self._place:
             return False
-        return ctypes.string_at(self._place, self._size) == self._texts
+        return ctypes.string_at(self._place, self._size) == self._places
+
+    def places(self) -> list[int]:
+        """Where the texts are, in their order; 0 comes last."""
+        return memoryview(self._places).cast("P").tolist()
 
 
 def _place() -> int | None:

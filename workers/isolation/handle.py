@@ -62,6 +62,8 @@ class Child:
         self.pid = pid
         self.execution: Execution | None = None
         self.number = 0
+        self.last = False  # what it was given is all that it will be given
+        self.since = 0.0  # on the monotonic clock: when it was given that
         self.lasted = 0.0  # seconds: its last job
         self.idle_since = time.monotonic()
         self.leaving = False  # it ends by itself
@@ -76,7 +78,6 @@ class Child:
         self._unsent = b""
         self._begun = False  # it has said something of a job
         self._unread = False  # it died without having taken the job
-        self._since = 0.0
         self._ending: Ending | None = None
         self._fault: Fault | None = None
         self._peaked = 0  # bytes: what earlier jobs made the peak that the system tells of it
@@ -96,7 +97,8 @@ class Child:
         held = execution.held
         self.execution, self._ending = execution, None
         self.number += 1
-        self._since = time.monotonic()
+        self.last = last
+        self.since = time.monotonic()
         number = self.number
         held.extended = lambda deadline: self._loop_calls(self._extend, number, deadline)
         deadline = held.deadline
@@ -154,7 +156,7 @@ class Child:
         if held.interrupt is None:
             extra = {"pid": self.pid, "exit_code": death.exit_code, "signal": death.signal}
             log.warning("child.lost", extra={"job": str(held.claim.id), "type": held.claim.type, **extra})
-        self._owner.ended(execution, execution.died(death, time.monotonic() - self._since))
+        self._owner.ended(execution, execution.died(death, time.monotonic() - self.since))
 
     def _loop_calls(self, call: Any, *arguments: Any) -> None:
         with suppress(RuntimeError):  # the loop has ended, and the child with it
@@ -241,7 +243,7 @@ class Child:
 
     def _end(self, execution: Execution, fields: Any, retire: str | None, peaked: int) -> None:
         ending = endings.from_fields(execution.held.claim, fields)
-        self.lasted = min(ending.duration or 0.0, time.monotonic() - self._since)
+        self.lasted = min(ending.duration or 0.0, time.monotonic() - self.since)
         self._peaked = int(peaked)
         self._cancel_timers()
         if retire is not None:

@@ -6,9 +6,9 @@ was lost before, gets a child of its own. An execution that no child has begun w
 
 import asyncio
 import logging
+import math
 import threading
-import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -21,6 +21,7 @@ from workers.conclusion import Death, Fault
 from workers.execution import Execution
 from workers.isolation.forkserver import ForkServer
 from workers.isolation.handle import Child
+from workers.isolation.pace import Pace
 from workers.isolation.supply import Supply
 from workers.leases import Interrupt
 
@@ -29,10 +30,6 @@ Done = Callable[[Execution, Ending], None]
 TRIM = 0.25  # of `child_idle`: how often idle children are looked at
 ORPHANS = 4.0  # seconds in which the supervisor finds what a child had left whose forkserver died with it (by `marks`)
 STILLBORN = 8  # children that may end before they begin with a job: then that ends as lost
-FEW = 4  # children that are made whenever something waits
-PACE = 0.0002  # seconds, about what this thread has to do for a job: as long keeps it one child more at work
-FLOW = 0.02  # seconds within which a job that is short for so many children is followed by the end of another
-STREAM = 1.0  # seconds after such a job within which what comes is taken for the like
 LOOK = 0.5  # seconds between two looks at a child that can't be killed
 ENDING = 3.0  # seconds for the forkserver to end by itself
 
@@ -49,14 +46,13 @@ class ProcessPool(threading.Thread):
         self._loop = asyncio.new_event_loop()
         known = (t.name for t in catalogue.types() if t.isolation == "process")
         self._supply = Supply(server, frozenset(known if types is None else types), self, self._loop)
-        self._waiting: deque[Execution] = deque()
-        self._own: deque[Execution] = deque()
+        # Each with the time at which it has waited too long, on the monotonic clock, which is the loop's.
+        self._waiting: OrderedDict[Execution, float] = OrderedDict()
+        self._own: OrderedDict[Execution, float] = OrderedDict()
         self._children: dict[int, Child] = {}  # by the forkserver's numbers
         self._idle: list[Child] = []
         self._abandoned: set[Child] = set()
-        # On the monotonic clock: when a child has last ended a short job, and when one had last begun or ended one.
-        self._short = self._flowed = -STREAM
-        self._length = 0.0  # seconds: of the shortest of the last jobs, for others are kept from the processor
+        self._pace = Pace()
         self._look_again: asyncio.TimerHandle | None = None
         self._draining = False
         self._closing = False
@@ -107,17 +103,18 @@ class ProcessPool(threading.Thread):
     # Executions.
 
     def _start_all(self, executions: Sequence[Execution]) -> None:
+        now = self._loop.time()
         for execution in executions:
             held = execution.held
             held.stop = self._stop_of(execution)
-            self._queue_of(execution).append(execution)
+            queue = self._queue_of(execution)
+            queue[execution] = self._pace.due(now, len(queue) - len(self._idle))
             if self._closing:
                 held.ask(Interrupt.SHUTDOWN)
             if held.interrupt is not None:  # it was asked to stop before it came here
                 self._ask(execution, held.interrupt)
-        now = time.monotonic()
-        if self._idle and now - self._short < STREAM:
-            self._flowed = now
+        if self._idle:
+            self._pace.came(now)
         self._pump()
         self._give_back()
 
@@ -137,14 +134,14 @@ class ProcessPool(threading.Thread):
 
         return stop
 
-    def _queue_of(self, execution: Execution) -> deque[Execution]:
+    def _queue_of(self, execution: Execution) -> OrderedDict[Execution, float]:
         fresh = execution.job_type is not None and execution.job_type.fresh
         return self._own if fresh or execution.held.claim.lost_count else self._waiting
 
     def _ask(self, execution: Execution, why: Interrupt) -> None:
         for queue in (self._waiting, self._own):
             if execution in queue:
-                queue.remove(execution)
+                del queue[execution]
                 self.ended(execution, execution.not_started())
                 return
         for child in self._children.values():
@@ -155,18 +152,19 @@ class ProcessPool(threading.Thread):
     def _pump(self) -> None:
         """Give work to who is free; ask for one more child where that is not enough, and none will be free at once."""
         while self._idle and self._waiting:
-            self._idle.pop().give(self._waiting.popleft(), last=False)
+            execution, _ = self._waiting.popitem(last=False)
+            self._idle.pop().give(execution, last=False)
         if self._own or (self._waiting and not self._flows()):
             self._supply.ask()
 
     def _flows(self) -> bool:
-        """Whether the children end their jobs as quickly as this thread can give them others: one more, which costs a
-        start, memory, and a place in the processor's caches, would only wait like them."""
-        since = time.monotonic() - self._flowed
-        if since >= FLOW:
+        """Whether one more child would only wait like the present ones; looked at again when that may be over, and
+        after `pace.FLOW` at the latest."""
+        until = min(self._pace.flows_until, next(iter(self._waiting.values())))
+        if until <= self._loop.time():
             return False
         if self._look_again is None:
-            self._look_again = self._loop.call_later(FLOW - since, self._pump_again)
+            self._look_again = self._loop.call_at(until, self._pump_again)
         return True
 
     def _pump_again(self) -> None:
@@ -177,9 +175,7 @@ class ProcessPool(threading.Thread):
 
     def freed(self, child: Child) -> None:
         """It has nothing to do."""
-        self._length = min(child.lasted, 2 * self._length + PACE)
-        if self._length < (len(self._children) - FEW) * PACE:
-            self._short = self._flowed = child.idle_since
+        self._pace.freed(child, self._children.values(), len(self._children))
         self._idle.append(child)
         self._pump()
 
@@ -201,7 +197,9 @@ class ProcessPool(threading.Thread):
             log.error("child.stillborn", extra={"job": str(execution.held.claim.id), "times": execution.stillborn})
             self.ended(execution, execution.died(Death(fault=Fault.STILLBORN), 0.0))
             return
-        self._queue_of(execution).appendleft(execution)
+        queue = self._queue_of(execution)
+        queue[execution] = -math.inf  # it has waited
+        queue.move_to_end(execution, last=False)
         if execution.held.interrupt is not None:
             self._ask(execution, execution.held.interrupt)
 
@@ -222,7 +220,8 @@ class ProcessPool(threading.Thread):
         if self._closing:
             child.retire()
         elif self._own:
-            child.give(self._own.popleft(), last=True)
+            execution, _ = self._own.popitem(last=False)
+            child.give(execution, last=True)
         else:
             self._idle.append(child)
         self._pump()
@@ -263,7 +262,7 @@ class ProcessPool(threading.Thread):
 
     def _trim(self) -> None:
         idle = conf().worker.child_idle
-        limit = time.monotonic() - idle
+        limit = self._loop.time() - idle
         for child in [child for child in self._idle if child.idle_since < limit]:
             self._idle.remove(child)
             child.retire()
