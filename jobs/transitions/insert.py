@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import DatabaseError, OperationalError, connections
+from django.db import OperationalError, connections
 from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
 
@@ -21,7 +21,7 @@ from jobs.states import State
 from jobs.transitions.keys import LIMITED, RATED
 from jobs.transitions.outbox import broker, dispatch
 from jobs.transitions.parents import depend
-from jobs.transitions.prepared import NO_SUCH_STATEMENT, fetch_prepared
+from jobs.transitions.prepared import fetch_prepared
 from jobs.transitions.rivals import firsts, holders
 from jobs.transitions.sql import DUE, GATES, OUTBOX, WORK, fetch, in_transaction, sqlstate
 
@@ -191,12 +191,7 @@ def insert(rows: Sequence[NewJob], *, using: str = "default") -> list[Enqueued]:
 
     single = not waits and len(rows) == 1 and not rows[0].after
     try:
-        try:
-            return in_transaction(using, work, single=single)
-        except DatabaseError as error:
-            if sqlstate(error) != NO_SUCH_STATEMENT:
-                raise
-            return in_transaction(using, work, single=single)
+        return in_transaction(using, work, single=single)
     except OperationalError as error:
         if sqlstate(error) in {LOCK_NOT_AVAILABLE, DEADLOCK}:
             raise _in_progress() from error

@@ -7,12 +7,13 @@ transaction, unless it is part of the caller's.
 import json
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
-from django.db import DataError, IntegrityError, OperationalError, connections, transaction
+from django.db import DatabaseError, DataError, IntegrityError, OperationalError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from jobs import announcements
@@ -20,6 +21,7 @@ from jobs.pooler import keeps_its_session
 from jobs.reconnect import replace_broken
 
 CONFLICTS = frozenset({"40P01", "40001"})
+FORGOTTEN = frozenset({"26000", "42P05"})  # a prepared statement that the session does not have, or has already
 NO_SUCH_ROW = "23503"  # a foreign key of ours names one that is gone
 # Classes of errors that the values themselves cause: data, constraints, and a limit that a value exceeds (its nesting,
 # its size in an index). Django calls the last an OperationalError; repeated, it would fail for ever.
@@ -55,7 +57,8 @@ def in_transaction[T](using: str, work: Callable[[CursorWrapper], T], *, single:
     spared, but where each transaction has to be told its limits.
 
     A connection that was closed while it was idle is replaced first, so that a process that rested goes on. Raises what
-    `work` raises. Deadlocks and serialization errors repeat it up to TRIES times, with jitter.
+    `work` raises. Deadlocks and serialization errors repeat it up to TRIES times, with jitter; so does a prepared
+    statement that the session has lost.
     """
     connection = connections[using]
     joined = connection.in_atomic_block
@@ -63,13 +66,26 @@ def in_transaction[T](using: str, work: Callable[[CursorWrapper], T], *, single:
         try:
             replace_broken(using)
             alone = single and not joined and keeps_its_session(connection) and connection.get_autocommit()
-            with nullcontext() if alone else transaction.atomic(using=using), connection.cursor() as cursor:
+            with _alone(connection) if alone else transaction.atomic(using=using), connection.cursor() as cursor:
                 return work(cursor)
-        except OperationalError as error:
-            if joined or sqlstate(error) not in CONFLICTS or attempt == TRIES:
+        except DatabaseError as error:
+            again = FORGOTTEN if joined else CONFLICTS | FORGOTTEN  # (within the caller's there is a savepoint)
+            if sqlstate(error) not in again or attempt == TRIES:
                 raise
             time.sleep(random.uniform(0, 0.02) * attempt)  # noqa: S311  (spreads rivals, guards nothing)
     raise AssertionError("unreachable")
+
+
+@contextmanager
+def _alone(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """In place of a transaction, whose end would look after a connection that broke."""
+    try:
+        yield
+    except BaseException:
+        raw: Any = connection.connection
+        if raw is not None and raw.closed:
+            connection.close()
+        raise
 
 
 def unnest(alias: str, columns: Mapping[str, str]) -> str:

@@ -53,6 +53,7 @@ class Session:
         self.pid = 0
         self.commits = 0  # of transactions that may have changed something
         self.at = ""  # the statement before which it has stopped
+        self.whole = False  # that statement is a transaction by itself
         self.dead = False  # the call ended because its connection was cut, whatever it made of that
         self.answer: Any = None
         self.error: BaseException | None = None
@@ -73,9 +74,9 @@ class Session:
         self._go()
 
     def kill(self, *, after_commit: bool = False) -> None:
-        """Its end, where it has stopped: before the statement, or, of a COMMIT, after it and before its answer."""
+        """Its end, where it has stopped: before the statement, or, of what commits, after it and before its answer."""
         assert self.state is Is.STOPPED
-        self._fate = "late" if after_commit and self.at == "COMMIT" else "now"
+        self._fate = "late" if after_commit and (self.at == "COMMIT" or self.whole) else "now"
         self._go()
 
     def close(self) -> None:
@@ -129,14 +130,22 @@ class Session:
         text = str(sql)
         if not text.startswith(QUIET):
             self._wrote = self._wrote or any(word in text for word in ("INSERT", "UPDATE", "DELETE", "FOR SHARE"))
+            self.whole = not context["connection"].in_atomic_block
             self._stop(text)
-        return execute(sql, params, many, context)
+        answer = execute(sql, params, many, context)
+        if not context["connection"].in_atomic_block:  # a transaction by itself
+            self._committed()
+        return answer
 
     def _committing(self, commit: Callable[[], None]) -> None:
-        wrote, self._wrote = self._wrote, False
-        if wrote:
+        self.whole = False
+        if self._wrote:
             self._stop("COMMIT")
         commit()
+        self._committed()
+
+    def _committed(self) -> None:
+        wrote, self._wrote = self._wrote, False
         self.commits += wrote
         if self._fate == "late":
             self._cut()
