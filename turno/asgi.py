@@ -1,5 +1,6 @@
 """The ASGI application: `daphne turno.asgi:application`."""
 
+import gc
 import os
 
 from turno.environment import prepare
@@ -26,3 +27,4 @@ bulk.resume()
 reachable.watch(conf())
 sockets = URLRouter([*websocket_urlpatterns, re_path("", refuse_websocket)])
 application = ProtocolTypeRouter({"http": Handler(), "websocket": sockets})
+gc.freeze()  # what is there by now stays: the collector need not walk it again and again

@@ -1,12 +1,14 @@
 """How the house meets an ASGI server: a request in one thread, and no error of Django's own reaches anybody."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core import signals
 from django.core.exceptions import BadRequest, RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
@@ -16,9 +18,45 @@ from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 from servestatic.middleware import ServeStaticMiddleware
 
-# Requests that are answered at the same time, the others wait: more than the pool has connections (ten), so that who
-# waits for one is in nobody's way, and few enough to share one interpreter.
-AT_ONCE = 32
+log = logging.getLogger(__name__)
+# Requests that are answered at the same time beside as many as the pool has connections, which a database that hangs
+# may hold all; few enough to share one interpreter.
+BESIDE = 22
+# What must be answered even when all of those are taken has threads of its own: whether this process lives, and files.
+APART = ("/health/", "/static/")
+AT_ONCE_APART = 8
+
+
+class _Room:
+    """Threads for requests. Who waits for one waits before the door, and is not let in when its sender has gone."""
+
+    def __init__(self, name: str, threads: int, work: Callable[..., HttpResponseBase]) -> None:
+        self._free = asyncio.Semaphore(threads)
+        executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._work = sync_to_async(work, thread_sensitive=False, executor=executor)
+
+    async def answered(self, scope: dict[str, Any], body: Any, receive: Any) -> HttpResponseBase | None:
+        """The answer; None when nobody is there any more to have it."""
+        if not self._free.locked():
+            await self._free.acquire()
+        elif not await self._let_in(receive):
+            return None
+        try:
+            return await self._work(scope, body)
+        finally:
+            self._free.release()
+
+    async def _let_in(self, receive: Any) -> bool:
+        entering, gone = asyncio.ensure_future(self._free.acquire()), asyncio.ensure_future(receive())
+        entered = False
+        try:
+            await asyncio.wait((entering, gone), return_when=asyncio.FIRST_COMPLETED)
+            entered = entering.done()
+            return entered
+        finally:
+            gone.cancel()
+            if not entered and not entering.cancel():  # let in at the moment in which this request was cancelled
+                self._free.release()
 
 
 class Handler(ASGIHandler):
@@ -31,21 +69,25 @@ class Handler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="request")
-        self._answered = sync_to_async(self._answer, thread_sensitive=False, executor=threads)
+        pool = settings.DATABASES["default"]["OPTIONS"].get("pool", {})
+        self._room = _Room("request", pool.get("max_size", 0) + BESIDE, self._answer)
+        self._apart = _Room("apart", AT_ONCE_APART, self._answer)
 
     def load_middleware(self, is_async: bool = False) -> None:
         """The chain is called in a thread, so nothing in it is adapted to an event loop."""
         super().load_middleware(is_async=False)
 
     async def handle(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Read the request, have it answered, send the answer. One whose sender has gone is answered to the end."""
+        """Read the request, have it answered, send the answer. One that is begun is answered to the end."""
         try:
             body = await self.read_body(receive)
         except RequestAborted:
             return
         with closing(body):
-            response = await self._answered(scope, body)
+            room = self._apart if scope["path"].startswith(APART) else self._room
+            response = await room.answered(scope, body, receive)
+            if response is None:
+                return
             if not response.streaming:
                 await self.send_response(response, send)
                 return
@@ -67,7 +109,10 @@ class Handler(ASGIHandler):
         if response.streaming:
             close_old_connections()  # the rest of it is another thread's, with a connection of its own
         else:
-            response.close()
+            try:
+                response.close()
+            except Exception:  # somebody's receiver of the signal: what was answered is answered
+                log.exception("response.not_closed")
         return response
 
     async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:

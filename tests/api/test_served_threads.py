@@ -3,19 +3,23 @@
 import http.client
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
+import psycopg
 import pytest
 
 from jobs.models import Job
 from tests.api.served import serving
+from tests.kit.processes import database_url
 from tests.transitions.rows import make_jobs
-from turno.serving import AT_ONCE
+from turno.serving import AT_ONCE_APART, BESIDE
 
 pytestmark = pytest.mark.slow
 
 POOL = 2  # so that a connection that is not given back is missed soon
 BODY = {"type": "report.generate", "payload": {}}
 SCRIPT = "/static/js/page.js"
+AT_ONCE = POOL + BESIDE
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,27 @@ def test_more_requests_at_once_than_there_are_threads_are_all_answered(served):
         answers = list(pool.map(lambda _: served.post("/api/jobs", BODY)[0], range(2 * AT_ONCE)))
     assert answers == [201] * (2 * AT_ONCE)
     assert Job.objects.count() == 2 * AT_ONCE
+
+
+@contextmanager
+def blocked():
+    """Whatever reads jobs waits for as long as this lasts."""
+    with psycopg.connect(database_url()) as rival:
+        rival.execute("LOCK TABLE turno.jobs IN ACCESS EXCLUSIVE MODE")
+        yield
+        rival.rollback()
+
+
+def test_while_all_threads_wait_for_the_database_the_process_says_that_it_lives(served):
+    with ThreadPoolExecutor(2 * AT_ONCE) as pool:
+        with blocked():
+            waiting = [pool.submit(served.ask, "GET", "/api/jobs") for _ in range(2 * AT_ONCE)]
+            for _ in range(2 * AT_ONCE_APART):
+                assert served.ask("GET", "/health/live")[0] == 200
+                assert got(served, SCRIPT).status == 200
+            assert not all(one.done() for one in waiting)
+        assert {one.result()[0] for one in waiting} <= {200, 503}
+    assert served.post("/api/jobs", BODY)[0] == 201
 
 
 def test_a_request_that_is_refused_or_finds_nothing_gives_its_connection_back(served):
