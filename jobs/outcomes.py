@@ -14,7 +14,8 @@ from jobs.states import FailureKind, Outcome, Reason, State, Waiting
 
 @dataclass(slots=True, unsafe_hash=True)
 class Claim:
-    """One execution that a worker owns: the job as it was when it was claimed, and the fencing token."""
+    """One execution that a worker owns: the job as it was when it was claimed, and the fencing token. `keyed`: it may
+    hold a slot that others wait for."""
 
     id: UUID
     dispatch_id: UUID
@@ -31,6 +32,7 @@ class Claim:
     claimed_at: datetime
     owner: str | None = None
     tags: tuple[str, ...] = ()
+    keyed: bool = False
 
     @property
     def attempt(self) -> int:

@@ -7,6 +7,7 @@ import signal
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -60,6 +61,20 @@ def _message(error: BaseException) -> str:
 def succeeded(claim: Claim, result: str | None) -> Ending:
     """The handler returned."""
     return Ending(claim.id, claim.dispatch_id, State.SUCCEEDED, Outcome.SUCCEEDED, Reason.SUCCEEDED, result=result)
+
+
+def told(claim: Claim, ending: Ending, state: State | None) -> dict[str, Any]:
+    """What the log says of an end, and of the job's state after it."""
+    what = {
+        "job": str(claim.id),
+        "type": claim.type,
+        "attempt": claim.attempt,
+        "execution": claim.execution,
+        "outcome": str(ending.outcome),
+        "state": str(state) if state else None,
+        "seconds": round(ending.duration or 0.0, 3),
+    }
+    return what | {"error": ending.error.type} if ending.error else what
 
 
 def snoozed(claim: Claim, snooze: Snooze) -> Ending:

@@ -63,7 +63,7 @@ class Consumer:
         self._idle.set()
         self._taking = True
         self._may_have_more: set[str] = set()
-        self._gathering = Gathering(slots.changed, lambda: bool(self._taking and self._may_have_more and ends.busy))
+        self._gathering = Gathering(slots.changed, self._more_to_come)
         self._timers: dict[Held, asyncio.TimerHandle] = {}
         self._written = Handoff(self._loop, self._free)
         self._rng = random.Random()  # noqa: S311  (jitter)
@@ -112,6 +112,11 @@ class Consumer:
                 await self._gathering.others()
             else:
                 await self._wait()
+
+    def _more_to_come(self) -> bool:
+        """Whether it pays to claim for more slots at once: jobs wait, and ends are being written that free some."""
+        wanted = self._taking and self._may_have_more and self._slots.room < self._batch_size
+        return bool(wanted and self._ends.busy and not self._ends.hurries)
 
     def _account(self, offer: Sequence[tuple[str, int]], held: Sequence[Held]) -> None:
         """Unused slots are free again; a queue whose offered slots were all used may have more."""
@@ -183,7 +188,7 @@ class Consumer:
 
     def _end(self, held: Held, ending: Ending) -> None:
         held.ended = True
-        self._ends.settle(ending, lambda settled: self._settled(held, ending, settled))
+        self._ends.settle(ending, lambda settled: self._settled(held, ending, settled), keyed=held.claim.keyed)
 
     def _settled(self, held: Held, ending: Ending, settled: Settled | None) -> None:
         """In the ledger's thread: the end is written, or known to be nobody's; None: it could not be written."""
@@ -197,16 +202,7 @@ class Consumer:
             self._ends.breakers.record(claim.type, charged(ending, state))
         log.info(
             "job.unwritten" if settled is None else "job.ended" if state else "job.discarded",
-            extra={
-                "job": str(claim.id),
-                "type": claim.type,
-                "attempt": claim.attempt,
-                "execution": claim.execution,
-                "outcome": str(ending.outcome),
-                "state": str(state) if state else None,
-                "seconds": round(ending.duration or 0.0, 3),
-                **({"error": ending.error.type} if ending.error else {}),
-            },
+            extra=conclusion.told(claim, ending, state),
         )
         self._written.put(held)
 
@@ -223,6 +219,7 @@ class Consumer:
 
     def _freed(self, held: Held) -> None:
         queue, slot = held.claim.queue, held.claim.slot
+        held.freed = True
         timer = self._timers.pop(held, None)
         if timer is not None:
             timer.cancel()

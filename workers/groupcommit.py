@@ -15,6 +15,7 @@ from workers.clock import boottime
 from workers.connections import Backoff, drop_connection
 
 log = logging.getLogger(__name__)
+HURRY = 1.0
 STREAM = 0.05  # seconds after a batch of several within which what comes is of the same stream
 
 
@@ -22,7 +23,7 @@ class Ledger(threading.Thread, ABC):
     """A thread that takes items one by one and writes them in batches of at most `batch_size`.
 
     In a stream it waits for more to come, at most `gather` seconds: each batch costs the same again, however few are in
-    it. What comes alone, or after a rest, is written at once.
+    it. What comes alone, after a rest, or in a hurry is written at once.
     """
 
     def __init__(self, name: str, batch_size: int, reconnect_max: float, *, gather: float = 0.0) -> None:
@@ -35,12 +36,22 @@ class Ledger(threading.Thread, ABC):
         self._gather = gather
         self._together = 0  # items of the batch before; it took so many seconds to write, until that instant
         self._took = self._written_at = 0.0
+        self._hurried_at = float("-inf")
         self.busy = False  # whether a batch is being gathered or written
         self.connected = True
 
     def put(self, item: Any) -> None:
         """Hand an item in; returns at once."""
         self._items.put(item)
+
+    def hurry(self) -> None:
+        """Of what comes now, and for HURRY seconds, nothing is to wait for others."""
+        self._hurried_at = boottime()
+
+    @property
+    def hurries(self) -> bool:
+        """Whether somebody was in a hurry a moment ago."""
+        return boottime() - self._hurried_at < HURRY
 
     def close(self, timeout: float) -> bool:
         """Write what is there and end; False when that takes longer than `timeout` seconds."""
@@ -75,7 +86,7 @@ class Ledger(threading.Thread, ABC):
 
     def _gathering(self) -> float:
         """Seconds to wait for more to come: half of what the batch before took to write, in a stream; else none."""
-        if self._together < 2 or boottime() - self._written_at > STREAM:
+        if self._together < 2 or self.hurries or boottime() - self._written_at > STREAM:
             return 0.0
         return min(self._gather, self._took / 2)
 

@@ -146,11 +146,14 @@ class EndLedger(Ledger):
         self.breakers = Breakers()
         self._unwritten: dict[UUID, transitions.Note] = {}
 
-    def settle(self, ending: Ending, done: OnSettled) -> None:
+    def settle(self, ending: Ending, done: OnSettled, *, keyed: bool = False) -> None:
         """Write an end; `done` is called in the ledger's thread with what became of it, None when it can't be told.
+        One of a `keyed` job waits for no others: its slot is somebody's who waits.
 
         What it then records in `breakers` is looked at once the batch is done.
         """
+        if keyed:
+            self.hurry()
         self.put((ending, done))
 
     def note(self, note: transitions.Note) -> None:

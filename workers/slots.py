@@ -67,6 +67,11 @@ class Slots:
         """How many slots of the queue are free."""
         return max(0, self.queues[queue] - len(self._taken[queue]))
 
+    @property
+    def room(self) -> int:
+        """How many slots of all queues are free."""
+        return sum(map(self.free, self.queues))
+
     def give_back(self, queue: str, slot: int) -> None:
         """The slot is free again."""
         self._taken[queue].discard(slot)

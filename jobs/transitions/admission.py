@@ -19,7 +19,7 @@ from jobs.transitions.handover import COLUMNS, let_through, pass_on, tell_of_rat
 from jobs.transitions.keys import KEY, LIMITED, RATED
 from jobs.transitions.pauses import HELD_BACK
 from jobs.transitions.rates import Budget
-from jobs.transitions.seats import SEATED
+from jobs.transitions.seats import KEYED, SEATED
 from jobs.transitions.sql import arrays, fetch, in_transaction, unnest
 
 # Of a job `j`: whether a key or a limit is to be asked before it starts. Both lists are read once a statement.
@@ -103,6 +103,7 @@ def admit(wanted: Sequence[Gated], owner: Mapping[str, Any], *, waits: bool, usi
                 stop.append((job, stopped))
         gates.write()
         rows = fetch(cursor, START, arrays(("id", "slot"), start) | dict(owner)) if start else []
+        rows = [(*row[:KEYED], True) for row in rows]
         if stop:
             _park(cursor, gates, stop)
         return rows

@@ -11,6 +11,7 @@ from jobs.outcomes import Claim
 
 LONG_NUMBER = re.compile(r"\d{19}")
 COLUMNS = 15  # of a row that is a claim
+KEYED = COLUMNS + 2
 
 # `seats` has (id, slot) of locked jobs. The state is tested again here: the row that is written is the latest one.
 # COALESCE keeps the planner from answering this test by the partial index of all Enqueued jobs, which it would read
@@ -28,20 +29,20 @@ SEATED = """
     WHERE j.id = s.id AND COALESCE(j.state, '') = 'Enqueued'
     RETURNING j.id, j.dispatch_id, j.type, j.queue, j.payload, j.slot, j.executions, j.attempts_used,
               j.max_attempts, j.lost_count, j.timeout, j.at_most_once, j.claimed_at, j.owner, j.tags,
-              j.priority, j.enqueued_at
+              j.priority, j.enqueued_at, j.concurrency_key IS NOT NULL OR j.admitted IS NOT NULL AS keyed
 ), history AS (
     INSERT INTO turno.job_state_changes (job_id, from_state, to_state, reason, worker_id, execution)
     SELECT id, 'Enqueued', 'Processing', 'claimed', %(worker_id)s::uuid, executions FROM claimed
 )
 SELECT id, dispatch_id, type, queue, payload, slot, executions, attempts_used, max_attempts, lost_count, timeout,
-       at_most_once, claimed_at, owner, tags, priority, enqueued_at
+       at_most_once, claimed_at, owner, tags, priority, enqueued_at, keyed
 FROM claimed
 """
 # After SEATED: the jobs of `picked` (id, slot, gated, type, key, key_limit …) that must first be let through gates.
 OR_GATED = """
 UNION ALL
 SELECT id, dispatch_id, type, key, NULL, slot, key_limit, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, priority,
-       enqueued_at
+       enqueued_at, NULL
 FROM picked WHERE gated
 """
 
@@ -63,5 +64,5 @@ def as_claims(rows: Sequence[Sequence[Any]]) -> list[Claim]:
         values = list(row[:COLUMNS])
         values[4] = payload(row[4])
         values[14] = tuple(row[14])
-        claims.append(Claim(*values))
+        claims.append(Claim(*values, *row[KEYED:]))
     return claims

@@ -81,6 +81,16 @@ def test_in_a_stream_the_next_batch_waits_for_more_for_half_the_time_that_one_ta
     assert 0 < naps()[0] <= 0.005
 
 
+def test_what_is_in_a_hurry_waits_for_nobody_and_what_comes_beside_it_neither(ledger, naps):
+    together(ledger, 1, 2, 3)
+    ledger.hurry()
+    for n in (4, 5):
+        ledger.put(n)
+        assert ledger.batches.get(timeout=LONG) == [n]
+
+    assert naps() == []
+
+
 @pytest.mark.parametrize("ledger", [0.0], indirect=True)
 def test_a_ledger_that_gathers_nothing_never_waits(ledger, naps):
     together(ledger, 1, 2, 3)

@@ -43,10 +43,12 @@ class Brought(Transport):
 class Ends:
     """A ledger that has written each end at once."""
 
+    busy = hurries = False
+
     def __init__(self):
         self.written, self.breakers = {}, Breakers()
 
-    def settle(self, ending, done):
+    def settle(self, ending, done, *, keyed=False):
         self.written[ending.id] = ending
         done(Settled(ending.dispatch_id, ending.to))
 
