@@ -5,18 +5,27 @@ from contextlib import suppress
 from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from jobs.backoff import Backoff
+from jobs.transitions.sql import sqlstate
 
-__all__ = ["DATABASE_ERRORS", "ENGINE", "Backoff", "close_handler_connections", "drop_connection"]
+__all__ = ["DATABASE_ERRORS", "ENGINE", "Backoff", "close_handler_connections", "drop_connection", "is_servers_fault"]
 
 ENGINE = "engine"
 # The database is away, or takes no writes for now (a full disk, a standby not promoted yet: Django's InternalError).
 DATABASE_ERRORS = (OperationalError, InterfaceError, InternalError)
+
+SERVERS_FAULTS = ("08", "53", "57P", "58")  # classes of SQLSTATE
 
 
 def drop_connection() -> None:
     """Close this thread's engine connection, whatever state it is in; the next use opens another."""
     with suppress(Exception):
         connections[ENGINE].close()
+
+
+def is_servers_fault(error: BaseException) -> bool:
+    """Whether the server said so of itself, or a PgBouncer of it, and not of the statement: it is shutting down, or has
+    no room. A PgBouncer passes that on, and keeps the connection to its client."""
+    return (sqlstate(error) or "").startswith(SERVERS_FAULTS)
 
 
 def close_handler_connections() -> None:

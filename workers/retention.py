@@ -18,7 +18,7 @@ from jobs.sections import Retention as Kept
 from jobs.states import State
 from jobs.text import first_line
 from jobs.transitions import FIRST, Place
-from workers.connections import DATABASE_ERRORS, ENGINE
+from workers.connections import DATABASE_ERRORS, ENGINE, is_servers_fault
 from workers.pacing import Pace
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Retention:
         except DATABASE_ERRORS as error:
             if quick.too_slow(error):
                 log.error("retention.too_slow", extra={"rule": rule.name, "error": first_line(error)})
-            elif connections[ENGINE].is_usable():  # this table's fault
+            elif not is_servers_fault(error) and connections[ENGINE].is_usable():  # this table's fault
                 log.exception("retention.failed", extra={"rule": rule.name})
             else:
                 raise

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 from django.db import OperationalError
-from psycopg.errors import QueryCanceled
+from psycopg.errors import AdminShutdown, QueryCanceled
 
 from jobs import queries, upkeep
 from jobs.conf import overridden
@@ -138,6 +138,16 @@ def test_a_statement_that_is_too_slow_even_for_one_row_is_told_and_stops_no_othe
 def test_a_database_that_is_away_ends_the_round(ruled, monkeypatch):
     routine = ruled(a=[OperationalError("gone")], b=[Batch(1, False)])
     monkeypatch.setattr(module.connections[ENGINE], "is_usable", lambda: False)
+    with pytest.raises(OperationalError):
+        routine.run_once()
+
+
+@COMMITTED
+def test_a_server_that_shuts_down_ends_the_round_although_a_pooler_keeps_the_connection(ruled):
+    error = OperationalError("terminating connection due to administrator command")
+    error.__cause__ = AdminShutdown()
+    routine = ruled(a=[error], b=[Batch(1, False)])
+    module.connections[ENGINE].ensure_connection()
     with pytest.raises(OperationalError):
         routine.run_once()
 
