@@ -166,8 +166,8 @@ def _explained(connection: BaseDatabaseWrapper) -> Iterator[None]:
         cause = error.__cause__ or getattr(error.__context__, "__cause__", None)
         if isinstance(cause, (errors.LockNotAvailable, errors.DeadlockDetected)):
             message = _(
-                "A table that the migration changes stayed locked by somebody else; nothing of that migration was "
-                "applied. Run the command again."
+                "A table that the migration changes stayed locked by somebody else; the migration is not done, and "
+                "goes on where it was when the command is run again."
             )
         elif isinstance(cause, errors.InsufficientPrivilege):
             message = _("The role %(role)s may not create or change tables here: %(reason)s")
