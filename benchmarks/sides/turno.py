@@ -29,10 +29,10 @@ SETUPS = [
     ),
     Setup(
         "turno-process",
-        "embedded, plain def handlers in warm child processes, 1 process × 4 slots",
+        "embedded, plain def handlers in warm child processes, 1 process × 64 slots",
         EVERYTHING,
         10_000,
-        ("--queues", "default:4"),
+        ("--queues", "default:64"),
         type="bench.process",
     ),
     Setup(
