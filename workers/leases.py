@@ -47,6 +47,7 @@ class Held:
     thread: int | None = None
     overdue_since: float | None = None
     ended: bool = False  # the handler is over; what is left is to write its end
+    freed: bool = False  # that is done: its slot is free
     _asking: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, why: Interrupt, limit: float | None = None) -> bool:

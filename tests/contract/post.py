@@ -114,6 +114,7 @@ class Post:
 
     def _free(self, done: Sequence[Held]) -> None:
         for held in done:
+            held.freed = True
             self._slots.give_back(held.claim.queue, held.claim.slot)
             self.transport.room(held.claim.queue, self._slots.free(held.claim.queue))
 

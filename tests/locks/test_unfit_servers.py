@@ -151,7 +151,7 @@ class Stranger:
     """Takes connections and says the same to whatever it is asked; `line` None: nothing, and ends them."""
 
     def __init__(self, line):
-        self._line = line
+        self.line = line
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
         self.asked = 0
@@ -167,9 +167,9 @@ class Stranger:
 
     def _answer(self, connection):
         with connection:
-            while self._line is not None and connection.recv(65536):
+            while self.line is not None and connection.recv(65536):
                 self.asked += 1
-                connection.sendall(self._line)
+                connection.sendall(self.line)
 
     def close(self):
         self._listener.shutdown(socket.SHUT_RDWR)

@@ -84,8 +84,39 @@ def test_what_was_offered_in_vain_is_free_again(fed):
 
 def test_a_slot_that_will_be_free_in_a_moment_makes_the_while_begin_again_and_not_for_ever(fed):
     fed.room(0, 1)
-    assert fed.put_off(1 + LATER)
+    assert fed.put_off(1, 1, 1 + LATER)
     assert fed.wanted(1 + LATER) == 4
     assert fed.due == 1 + LATER + PATIENCE
-    assert not fed.put_off(1 + ENDING)
+    assert not fed.put_off(1, 1, 1 + ENDING)
     assert fed.wanted(1 + ENDING) == 0
+
+
+@pytest.mark.parametrize(("held", "ending", "off"), [(0, 0, False), (0, 1, True), (4, 4, True), (2, 1, False)])
+def test_the_while_begins_again_only_where_each_that_is_held_will_get_one_of_those_slots(fed, held, ending, off):
+    fed.room(0, 1)
+    assert fed.put_off(held, ending, 1 + LATER) is off
+    assert fed.wanted(1 + LATER) == (4 if off else 0)
+
+
+def test_one_slot_that_turns_does_not_make_a_worker_full_of_long_jobs_hold_what_the_others_would_have_to_take():
+    """Nine jobs of an hour; of the tenth slot's jobs each end takes a while to be written, and the queue is full."""
+    made, now, held, most = Appetite(10, 0), 0.0, 10, []
+    made.consumes(10, now)
+    made.offer(10, now)
+    made.taken(10, now)
+    for _turn in range(50):
+        written = now + ENDING / 2
+        most.append(0)
+        while now < written:  # looked at as the intake does
+            if made.due is not None and now >= made.due and not made.put_off(held, 1, now):
+                made.consumes(made.wanted(now), now)
+                held = made.prefetch
+            most[-1] = max(most[-1], held) if now > written - SOON else most[-1]
+            now += PATIENCE / 8
+        made.room(1, now)
+        if made.prefetch != made.wanted(now):
+            made.consumes(made.wanted(now), now)
+        made.offer(1, now)
+        made.taken(1, now)
+        held = made.prefetch  # one is claimed, and the broker fills up what may be held
+    assert most == [0] + [1] * 49

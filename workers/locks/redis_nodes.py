@@ -1,4 +1,4 @@
-"""Independent Redis servers, asked all at once: the one file that knows Redis.
+"""Independent Redis servers, asked all at once: with its `scripts` all that knows Redis.
 
 Each server ("node") has one connection, on which batches go in the order in which they were asked for: a release
 never overtakes what it releases. A batch is one script call, one round trip. A node that does not answer in time is
@@ -7,11 +7,10 @@ it: no call waits for it twice. Every key is written together with its TTL.
 """
 
 import asyncio
-import hashlib
 import logging
 import random
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Container, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +24,7 @@ from jobs.serveraddress import parse_address
 from jobs.text import first_line
 from workers.clock import boottime
 from workers.locks.redlock import Item
+from workers.locks.scripts import EXTEND, RELEASE, TAKE, Failed, Script
 
 log = logging.getLogger(__name__)
 FAULTS = (RedisError, OSError)  # (the built-in TimeoutError is an OSError)
@@ -33,59 +33,6 @@ PROBE = 10.0  # seconds of the TTL of what is written to see whether it can be; 
 PAUSE = 0.5  # seconds at most between two looks at a node that does not answer
 STEADY = 5.0  # seconds after which a node that fails again is looked at at once
 OWED = 10_000  # releases that a node which does not answer is told later; the keys of others end with their TTL
-
-
-class Script:
-    """A script by its text and by the digest under which a server knows it. Its keys each have a value: ARGV[2..]."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-
-# All answer how many keys did as they were told, and then of the others alone, each by its number: a client reads an
-# answer item by item. Of a key that was not taken: what it holds. (ARGV[1]: the TTL in ms.)
-TAKE = Script("""
-local found = {0}
-for i, key in ipairs(KEYS) do
-  local mine = ARGV[i + 1]
-  if redis.call('SET', key, mine, 'NX', 'PX', ARGV[1]) then
-    found[1] = found[1] + 1
-  else
-    local other = redis.call('GET', key)
-    if other == mine then
-      redis.call('PEXPIRE', key, ARGV[1])
-      found[1] = found[1] + 1
-    else
-      found[#found + 1] = i
-      found[#found + 1] = other
-    end
-  end
-end
-return found
-""")
-EXTEND = Script("""
-local done = {0}
-for i, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[i + 1] and redis.call('PEXPIRE', key, ARGV[1]) == 1 then
-    done[1] = done[1] + 1
-  else
-    done[#done + 1] = i
-  end
-end
-return done
-""")
-RELEASE = Script("""
-local done = {0}
-for i, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[i + 1] and redis.call('DEL', key) == 1 then
-    done[1] = done[1] + 1
-  else
-    done[#done + 1] = i
-  end
-end
-return done
-""")
 
 
 class Node:
@@ -115,12 +62,12 @@ class Node:
         """What each key holds after the try to take it (my value: mine); None: no answer."""
         for item in items:
             self._owed.pop(item, None)
-        answer = await self._ask(TAKE, items, ttl)
-        if answer is None:
+        failed = await self._ask(TAKE, items, ttl)
+        if failed is None:
             return None
         found: list[str | None] = [value for _key, value in items]
-        for number, other in zip(answer[1::2], answer[2::2], strict=True):
-            found[number - 1] = None if other is None else bytes(other).decode(errors="replace")
+        for number, other in failed.items():
+            found[number - 1] = None if other is None else other.decode(errors="replace")
         return found
 
     async def extend(self, items: Sequence[Item], ttl: float) -> list[bool] | None:
@@ -129,14 +76,15 @@ class Node:
 
     async def release(self, items: Sequence[Item]) -> list[bool] | None:
         """Whether each key held its value, and was deleted; None: no answer, and it is told when it is back."""
-        answer = await self._ask(RELEASE, items, 0)
-        if answer is None:
+        failed = await self._ask(RELEASE, items, 0)
+        if failed is None:
             self._owed.update(dict.fromkeys(items))
             for item in list(self._owed)[: max(0, len(self._owed) - OWED)]:
                 del self._owed[item]
-        return _done(items, answer)
+        return _done(items, failed)
 
-    async def _ask(self, script: Script, items: Sequence[Item], ttl: float) -> list[Any] | None:
+    async def _ask(self, script: Script, items: Sequence[Item], ttl: float) -> Failed | None:
+        """As `_run`; None: no answer, or none that Redis gives."""
         if self.error is not None:
             return None
         try:
@@ -145,13 +93,18 @@ class Node:
             self._down(error)
             return None
 
-    async def _run(self, script: Script, items: Sequence[Item], ttl: float) -> list[Any]:
+    async def _run(self, script: Script, items: Sequence[Item], ttl: float) -> Failed:
+        """The keys that did not do as they were told. Raises RedisError when the answer is no such script's."""
         keys, values = [key for key, _value in items], [value for _key, value in items]
         rest = (len(keys), *keys, max(1, int(ttl * 1000)), *values)
         try:
-            return await self._client.execute_command("EVALSHA", script.sha, *rest)
+            answer = await self._client.execute_command("EVALSHA", script.sha, *rest)
         except NoScriptError:  # the server is new, or was started again
-            return await self._client.execute_command("EVAL", script.text, *rest)
+            answer = await self._client.execute_command("EVAL", script.text, *rest)
+        failed = script.failed(len(items), answer)
+        if failed is None:
+            raise _strange()
+        return failed
 
     def _down(self, error: BaseException) -> None:
         was, self.error = self.error, first_line(error) or type(error).__name__
@@ -185,8 +138,8 @@ class Node:
         a cluster, not out of memory, nothing forbidden to our user); then it is told what it missed."""
         await in_time(self._client.execute_command("PING"), CONNECT)
         for script in (TAKE, EXTEND, RELEASE):
-            if await in_time(self._run(script, self._probes, PROBE), self._timeout) != [len(self._probes)]:
-                raise RedisError(_("it does not do what Redis does"))
+            if await in_time(self._run(script, self._probes, PROBE), self._timeout):
+                raise _strange()
         while self._owed:
             some = list(self._owed)[:500]
             await in_time(self._run(RELEASE, some, 0), CONNECT)
@@ -260,14 +213,13 @@ class Nodes:
         await asyncio.gather(*(node.close() for node in self._nodes), return_exceptions=True)
 
 
-def _done(items: Sequence[Item], answer: Sequence[Any] | None) -> list[bool] | None:
+def _strange() -> RedisError:
+    return RedisError(_("it does not do what Redis does"))
+
+
+def _done(items: Sequence[Item], failed: Container[int] | None) -> list[bool] | None:
     """Of each key, whether it did as it was told."""
-    if answer is None:
-        return None
-    done = [True] * len(items)
-    for number in answer[1:]:
-        done[number - 1] = False
-    return done
+    return None if failed is None else [number not in failed for number in range(1, len(items) + 1)]
 
 
 async def in_time[T](work: Coroutine[Any, Any, T], seconds: float) -> T:

@@ -4,7 +4,7 @@ Pure: the instants are the caller's, in seconds on any one clock.
 """
 
 PATIENCE = 0.02  # seconds for which the free slots must ask for another number before it changes
-ENDING = 0.2  # seconds at most for which what is held is kept because a slot will be free in a moment
+ENDING = 0.2  # seconds at most for which what is held is kept because slots will be free for it in a moment
 
 
 class Appetite:
@@ -59,9 +59,10 @@ class Appetite:
         if misfit != self._misfit:
             self._misfit, self._since, self._misfit_since = misfit, now, now
 
-    def put_off(self, now: float) -> bool:
-        """A slot will be free in a moment: the while in which none is free begins again. False after ENDING of that."""
-        if now >= self._misfit_since + ENDING:
+    def put_off(self, held: int, ending: int, now: float) -> bool:
+        """`ending` slots will be free in a moment, and `held` messages wait: the while in which none is free begins
+        again. False where some of them would not get one of those, and after ENDING of that."""
+        if not ending or held > ending or now >= self._misfit_since + ENDING:
             return False
         self._since = now
         return True

@@ -71,7 +71,7 @@ class Intake:
         self._loop = asyncio.get_running_loop()
         self._appetite = Appetite(slots, self._loop.time())
         self._pending: list[Received] = []
-        self._seated: dict[int, Held] = {}  # by slot, what was started there last
+        self._seated: dict[int, Held] = {}  # by slot, what was started there; those freed since the last take as well
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._armed: float | None = None
@@ -88,8 +88,7 @@ class Intake:
         found, self._pending = self._pending[:slots], self._pending[slots:]
         self._appetite.offer(slots, self._loop.time())
         self._arm()
-        if not found:  # nothing follows for now: what has ended is not kept
-            self._seated = {slot: held for slot, held in self._seated.items() if not held.ended}
+        self._seated = {slot: held for slot, held in self._seated.items() if not held.freed}
         return found
 
     def taken(self, held: Iterable[Held]) -> None:
@@ -181,11 +180,14 @@ class Intake:
         raise channel.gone.result()
 
     def _wanted(self) -> int:
-        """What may be held now. Where a handler is over and its end is being written, a slot will be free in a moment:
-        what is held would be given back, and brought again, for nothing."""
+        """What may be held now. Where handlers are over and their ends are being written, slots will be free in a
+        moment: as much as those will take would be given back, and brought again, for nothing."""
         now = self._loop.time()
         wanted = self._appetite.wanted(now)
-        if wanted or not any(held.ended for held in self._seated.values()) or not self._appetite.put_off(now):
+        if wanted or not self._appetite.prefetch:
+            return wanted
+        ending = sum(held.ended and not held.freed for held in self._seated.values())
+        if not self._appetite.put_off(len(self._pending), ending, now):
             return wanted
         self._arm()
         return self._appetite.prefetch
