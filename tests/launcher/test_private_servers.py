@@ -1,6 +1,9 @@
 """The private RabbitMQ and Redis by themselves, with the machine's programs."""
 
 import signal
+import socket
+import struct
+import subprocess
 
 import pytest
 
@@ -19,7 +22,8 @@ def broker(tmp_path):
         pytest.fail("no RabbitMQ is installed; install the package rabbitmq-server", pytrace=False)
     broker = PrivateRabbitMQ(tmp_path / "rabbitmq", tmp_path, found, None)
     broker.prepare()
-    return broker
+    yield broker
+    broker._end_stray_epmd()
 
 
 def test_a_port_mapper_that_rabbitmq_started_by_itself_is_ended(broker):
@@ -31,6 +35,32 @@ def test_a_port_mapper_that_rabbitmq_started_by_itself_is_ended(broker):
     assert stray.process is not None
     assert stray.process.wait(60) is not None
     assert broker.epmd_port == port
+
+
+def registered(port):
+    """A connection that says to a port mapper what a node says; it is known for as long as this is open."""
+    name = b"turno"
+    said = struct.pack(f">BHBBHHH{len(name)}sH", 120, 4711, 77, 0, 6, 5, len(name), name, 0)
+    connection = socket.create_connection((rabbitmq.HOST, port), timeout=60)
+    connection.sendall(struct.pack(">H", len(said)) + said)
+    assert connection.recv(64)[1] == 0
+    return connection
+
+
+def test_a_port_mapper_that_knows_a_node_gives_its_place_to_ours_too(broker):
+    ours = broker.children()[0]
+    command = [broker.programs.epmd, "-daemon", "-address", rabbitmq.HOST, "-port", str(broker.epmd_port)]
+    subprocess.run(command, env=ours.env, check=True)
+    until(broker.maps_ports, "the stray port mapper listens")
+    with registered(broker.epmd_port) as node:
+        ours.start()
+        try:
+            assert node.recv(1) == b""  # the stray one is gone
+            until(broker.maps_ports, "ours listens")
+            assert ours.ended() is None
+        finally:
+            ours.signal(signal.SIGKILL)
+            ours.process.wait(60)
 
 
 def test_a_rabbitmq_that_does_not_start_says_why_in_its_last_words(broker):

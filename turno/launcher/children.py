@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,8 @@ OF_SUPERVISORS = '"logger":"workers.supervision"'  # in a line of a worker's log
 
 @dataclass
 class Child:
-    """One process of the installation. `grace`: seconds it may take to stop; `account`: whom it runs as under root."""
+    """One process of the installation. `grace`: seconds it may take to stop; `account`: whom it runs as under root;
+    `before`: what makes room for it, called before each start."""
 
     name: str
     argv: Sequence[str | Path]
@@ -29,6 +30,7 @@ class Child:
     cwd: Path
     grace: float
     account: Account | None = None
+    before: Callable[[], None] | None = None
     process: subprocess.Popen[bytes] | None = None
     identity: Identity | None = None
     failures: int = 0
@@ -37,6 +39,8 @@ class Child:
 
     def start(self) -> None:
         """Start it. Raises OSError."""
+        if self.before is not None:
+            self.before()
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
         switch = self.account.popen() if self.account else {}

@@ -6,6 +6,7 @@ Its data are nobody's only copy: what a queue has lost is announced again from P
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from turno.launcher.account import Account
 from turno.launcher.children import Child
 from turno.launcher.cluster import ROLE
 from turno.launcher.folders import remembered_port, write_private
+from turno.launcher.processes import Identity, end, identity_of
 
 HOST = "127.0.0.1"
 GRACE = 30.0  # seconds to stop in order
@@ -89,7 +91,16 @@ class PrivateRabbitMQ:
         epmd: list[str | Path] = [self.programs.epmd, "-address", HOST, "-port", str(self.epmd_port)]
         env = self._environment()
         return [
-            Child("epmd", epmd, self.logs / "epmd.log", env, self.folder, EPMD_GRACE, self.account),
+            Child(
+                "epmd",
+                epmd,
+                self.logs / "epmd.log",
+                env,
+                self.folder,
+                EPMD_GRACE,
+                self.account,
+                before=self._end_stray_epmd,
+            ),
             Child(
                 "rabbitmq", [self.programs.server], self.logs / "rabbitmq.log", env, self.folder, GRACE, self.account
             ),
@@ -135,12 +146,30 @@ class PrivateRabbitMQ:
         }
 
     def _end_stray_epmd(self) -> None:
-        """RabbitMQ may have started a port mapper of its own when ours was gone for a moment; nobody else knows it."""
+        """A node that starts while our port mapper is gone for a moment starts one of its own, which keeps the port
+        from ours; nobody else knows it. It ends by a word, but not while a node is known to it."""
         with contextlib.suppress(FileNotFoundError, ValueError, subprocess.TimeoutExpired):
             port = int((self.folder / "epmd-port").read_text(encoding="utf-8"))
             if _listens(port):
                 command = [str(self.programs.epmd), "-port", str(port), "-kill"]
                 subprocess.run(command, capture_output=True, timeout=10, check=False)
+            for stray in _port_mappers(port):
+                end(stray, [(signal.SIGKILL, EPMD_GRACE)])
+
+
+def _port_mappers(port: int) -> list[Identity]:
+    """Those of this port that a node has started in the background."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            program, *words = (folder / "cmdline").read_bytes().split(b"\0")
+            if Path(program.decode(errors="replace")).name != "epmd" or b"-daemon" not in words:
+                continue
+            if f"ERL_EPMD_PORT={port}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(identity_of(int(folder.name)))
+        except OSError:  # it ended meanwhile, or is somebody else's
+            continue
+    return [identity for identity in found if identity]
 
 
 def _listens(port: int) -> bool:
