@@ -25,6 +25,7 @@ BESIDE = 22
 # What must be answered even when all of those are taken has threads of its own: whether this process lives, and files.
 APART = ("/health/", "/static/")
 AT_ONCE_APART = 8
+_closing: set["asyncio.Future[None]"] = set()  # or nobody would hold them
 
 
 class _Room:
@@ -41,22 +42,33 @@ class _Room:
             await self._free.acquire()
         elif not await self._let_in(receive):
             return None
+        working = asyncio.ensure_future(self._work(scope, body))
+        working.add_done_callback(lambda _: self._free.release())  # a thread goes on when its request is cancelled
         try:
-            return await self._work(scope, body)
-        finally:
-            self._free.release()
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            working.add_done_callback(_thrown_away)
+            raise
 
     async def _let_in(self, receive: Any) -> bool:
         entering, gone = asyncio.ensure_future(self._free.acquire()), asyncio.ensure_future(receive())
         entered = False
         try:
             await asyncio.wait((entering, gone), return_when=asyncio.FIRST_COMPLETED)
-            entered = entering.done()
+            entered = entering.done() and not gone.done()
             return entered
         finally:
             gone.cancel()
             if not entered and not entering.cancel():  # let in at the moment in which this request was cancelled
                 self._free.release()
+
+
+def _thrown_away(working: "asyncio.Future[HttpResponseBase]") -> None:
+    """Nobody is there to have this answer; what streams holds something open."""
+    if not working.cancelled() and working.exception() is None and working.result().streaming:
+        closing = asyncio.ensure_future(sync_to_async(working.result().close)())
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
 
 
 class Handler(ASGIHandler):

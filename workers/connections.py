@@ -13,7 +13,7 @@ ENGINE = "engine"
 # The database is away, or takes no writes for now (a full disk, a standby not promoted yet: Django's InternalError).
 DATABASE_ERRORS = (OperationalError, InterfaceError, InternalError)
 
-SERVERS_FAULTS = ("08", "53", "57P", "58")  # classes of SQLSTATE
+SERVERS_FAULTS = ("08", "57P", "53300")  # by their SQLSTATE; others of class 53 and 58 may be one table's
 
 
 def drop_connection() -> None:

@@ -16,7 +16,7 @@ from jobs.states import Waiting
 from jobs.transitions.circuits import KEPT_BACK
 from jobs.transitions.gatekeeper import Gated, Gates, Stop, promised
 from jobs.transitions.handover import COLUMNS, let_through, pass_on, tell_of_rates, waiting
-from jobs.transitions.keys import KEY, LIMITED, RATED
+from jobs.transitions.keys import KEY, LIMITED, RATED, TYPE
 from jobs.transitions.pauses import HELD_BACK
 from jobs.transitions.rates import Budget
 from jobs.transitions.seats import KEYED, SEATED
@@ -103,7 +103,8 @@ def admit(wanted: Sequence[Gated], owner: Mapping[str, Any], *, waits: bool, usi
                 stop.append((job, stopped))
         gates.write()
         rows = fetch(cursor, START, arrays(("id", "slot"), start) | dict(owner)) if start else []
-        rows = [(*row[:KEYED], True) for row in rows]
+        holding = {job.id for job in wanted if job.key is not None or (TYPE, job.type) in gates.locked}
+        rows = [(*row[:KEYED], row[0] in holding) for row in rows]
         if stop:
             _park(cursor, gates, stop)
         return rows

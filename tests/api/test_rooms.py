@@ -66,6 +66,31 @@ def test_an_error_of_the_work_gives_the_thread_back():
     asyncio.run(story())
 
 
+def test_a_thread_that_works_for_a_request_that_was_cancelled_is_not_free():
+    work = Work()
+
+    async def story():
+        room = _Room("test", 1, work)
+        first = asyncio.create_task(room.answered({"path": "first"}, None, stays))
+        await asyncio.to_thread(work.begun.wait, LONG)
+        first.cancel()
+        await asyncio.wait([first])
+        gone = asyncio.Event()
+
+        async def goes():
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        second = asyncio.create_task(room.answered({"path": "second"}, None, goes))
+        gone.set()
+        assert await asyncio.wait_for(second, LONG) is None
+        work.let.set()
+        return await asyncio.wait_for(room.answered({"path": "third"}, None, stays), LONG)
+
+    assert asyncio.run(story()) == "answer to third"
+    assert work.asked == ["first", "third"]
+
+
 def test_who_is_cancelled_while_it_waits_takes_nobody_s_place():
     work = Work()
 

@@ -132,7 +132,11 @@ class Session:
             self._wrote = self._wrote or any(word in text for word in ("INSERT", "UPDATE", "DELETE", "FOR SHARE"))
             self.whole = not context["connection"].in_atomic_block
             self._stop(text)
-        answer = execute(sql, params, many, context)
+        try:
+            answer = execute(sql, params, many, context)
+        except BaseException:
+            self._wrote = self._wrote and context["connection"].in_atomic_block  # by itself it has not committed
+            raise
         if not context["connection"].in_atomic_block:  # a transaction by itself
             self._committed()
         return answer

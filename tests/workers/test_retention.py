@@ -4,7 +4,7 @@ import logging
 
 import pytest
 from django.db import OperationalError
-from psycopg.errors import AdminShutdown, QueryCanceled
+from psycopg.errors import AdminShutdown, QueryCanceled, lookup
 
 from jobs import queries, upkeep
 from jobs.conf import overridden
@@ -153,8 +153,11 @@ def test_a_server_that_shuts_down_ends_the_round_although_a_pooler_keeps_the_con
 
 
 @COMMITTED
-def test_an_error_of_one_table_only_stops_no_other_rule(ruled, caplog):
-    routine = ruled(a=[OperationalError("invalid page in block 7")], b=[Batch(1, False)])
+@pytest.mark.parametrize("state", [None, "58P01", "58030", "53200", "53400", "XX001"])
+def test_an_error_of_one_table_only_stops_no_other_rule(ruled, caplog, state):
+    error = OperationalError("invalid page in block 7")
+    error.__cause__ = None if state is None else lookup(state)()
+    routine = ruled(a=[error], b=[Batch(1, False)])
     module.connections[ENGINE].ensure_connection()
     assert routine.run_once() == 1
     assert [record.rule for record in caplog.records if record.msg == "retention.failed"] == ["a"]

@@ -41,13 +41,13 @@ class Environment:
             for place, text in zip(_List(texts).places(), texts, strict=False)
             if place not in known or text not in meant
         }
-        # (A program may be started with an entry that has no name; nothing can unset that.)
+        # (A program may be started with an entry that has no name, or is one alone; nothing can unset those.)
         for name in unknown - {b""}:
             os.unsetenv(name)
         left = {text for text in texts if text.partition(b"=")[0] not in unknown}
         for text in reversed(self._of_c):  # of two with a name, the first counts
-            name, _, value = text.partition(b"=")
-            if name and text not in left:
+            name, sign, value = text.partition(b"=")
+            if name and sign and text not in left:
                 os.putenv(name, value)
 
 

@@ -255,6 +255,7 @@ class ProcessPool(threading.Thread):
             return
         self._abandoned.discard(child)
         child.died(Death(fault=Fault.ABANDONED))
+        self._pump()  # a job that it had not begun waits again
         self._give_back()
         self._end_when_empty()
 
