@@ -252,3 +252,21 @@ def test_a_child_turns_that_will_be_free_in_a_moment(ago: float, last: bool, tur
     seen.flows_until = 0.0
     seen.freed(freed, [freed, *others], 41)
     assert (seen.flows_until == now + pace.FLOW) is turn
+
+
+def test_a_job_that_a_buried_child_had_not_begun_gets_another_though_nothing_else_happens(slots, monkeypatch):
+    def died(self: Sleeper, _: object) -> None:
+        execution, self.execution = self.execution, None
+        self.owner.not_begun(execution, stillborn=False)
+
+    monkeypatch.setattr(Sleeper, "alive", False, raising=False)
+    monkeypatch.setattr(Sleeper, "died", died, raising=False)
+    slots.follow = False
+    slots.start(HOURS)
+    slots.run(1)
+    assert (slots.births.made, slots.busy) == (1, [HOURS])
+
+    slots.pool.abandoned(SimpleNamespace(kill=lambda: True, pid=1))
+    slots.run(processes.ORPHANS + 1)
+
+    assert (slots.births.made, slots.busy) == (2, [HOURS])
