@@ -21,13 +21,14 @@ pytestmark = pytest.mark.crash
 
 
 @pytest.mark.parametrize("how", ["asks", "sleeps", "busy", "deaf", "stuck"])
-def test_a_cancel_ends_a_handler_whatever_it_does(house, tmp_path, how):
+def test_a_cancel_ends_a_handler_whatever_it_does(house_with, tmp_path, how):
+    killed = how in ("deaf", "stuck")  # the others are told by an exception, or asked
+    house = house_with() if killed else house_with(kill_grace=120.0)
     held = house.start("iso.hold", {"how": how, "tell": str(tmp_path / "pid")})
     pid = told(tmp_path / "pid")
     assert held.ask(Interrupt.CANCELLED)
     ending = house.end(held)
     assert (ending.to, ending.outcome, ending.lost) == (State.CANCELLED, Outcome.CANCELLED, False)
-    killed = how in ("deaf", "stuck")  # the others were told by an exception, or asked
     assert ending.signal == (signal.SIGKILL if killed else None)
     assert bool(ending.peak_memory)
     if killed:
