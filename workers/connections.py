@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+import psycopg
 from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from jobs.backoff import Backoff
@@ -24,8 +25,10 @@ def drop_connection() -> None:
 
 def is_servers_fault(error: BaseException) -> bool:
     """Whether the server said so of itself, or a PgBouncer of it, and not of the statement: it is shutting down, or has
-    no room. A PgBouncer passes that on, and keeps the connection to its client."""
-    return (sqlstate(error) or "").startswith(SERVERS_FAULTS)
+    no room. A PgBouncer passes that on, and keeps the connection to its client. Or the driver says that it is gone."""
+    state, cause = sqlstate(error), error.__cause__
+    lost = state is None and isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+    return lost or (state or "").startswith(SERVERS_FAULTS)
 
 
 def close_handler_connections() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 
+import psycopg
 import pytest
 from django.db import OperationalError
 from psycopg.errors import AdminShutdown, QueryCanceled, lookup
@@ -143,9 +144,10 @@ def test_a_database_that_is_away_ends_the_round(ruled, monkeypatch):
 
 
 @COMMITTED
-def test_a_server_that_shuts_down_ends_the_round_although_a_pooler_keeps_the_connection(ruled):
-    error = OperationalError("terminating connection due to administrator command")
-    error.__cause__ = AdminShutdown()
+@pytest.mark.parametrize("cause", [AdminShutdown, psycopg.OperationalError], ids=["pooler", "another is open"])
+def test_a_server_that_went_away_ends_the_round_although_the_connection_can_be_used(ruled, cause):
+    error = OperationalError("server closed the connection unexpectedly")
+    error.__cause__ = cause()
     routine = ruled(a=[error], b=[Batch(1, False)])
     module.connections[ENGINE].ensure_connection()
     with pytest.raises(OperationalError):

@@ -98,13 +98,22 @@ class Node:
         keys, values = [key for key, _value in items], [value for _key, value in items]
         rest = (len(keys), *keys, max(1, int(ttl * 1000)), *values)
         try:
-            answer = await self._client.execute_command("EVALSHA", script.sha, *rest)
+            answer = await self._say("EVALSHA", script.sha, *rest)
         except NoScriptError:  # the server is new, or was started again
-            answer = await self._client.execute_command("EVAL", script.text, *rest)
+            answer = await self._say("EVAL", script.text, *rest)
         failed = script.failed(len(items), answer)
         if failed is None:
             raise _strange()
         return failed
+
+    async def _say(self, *words: Any) -> Any:
+        """Have the client say it. Raises what it raises, and ConnectionError for what asyncio makes of a write to a
+        connection that was lost a moment ago (an AttributeError, on which the client would keep that connection)."""
+        try:
+            return await self._client.execute_command(*words)
+        except AttributeError as error:
+            await self._client.connection_pool.disconnect()
+            raise ConnectionError(_("the connection was lost")) from error
 
     def _down(self, error: BaseException) -> None:
         was, self.error = self.error, first_line(error) or type(error).__name__
@@ -136,7 +145,7 @@ class Node:
     async def _look(self) -> None:
         """It must answer in time and do all that it will be asked for, on several keys at once (no replica, no part of
         a cluster, not out of memory, nothing forbidden to our user); then it is told what it missed."""
-        await in_time(self._client.execute_command("PING"), CONNECT)
+        await in_time(self._say("PING"), CONNECT)
         for script in (TAKE, EXTEND, RELEASE):
             if await in_time(self._run(script, self._probes, PROBE), self._timeout):
                 raise _strange()
