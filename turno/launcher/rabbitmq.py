@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,11 +151,14 @@ class PrivateRabbitMQ:
         from ours; nobody else knows it. It ends by a word, but not while a node is known to it."""
         with contextlib.suppress(FileNotFoundError, ValueError, subprocess.TimeoutExpired):
             port = int((self.folder / "epmd-port").read_text(encoding="utf-8"))
+            for stray in _port_mappers(port):
+                end(stray, [(signal.SIGKILL, EPMD_GRACE)])
             if _listens(port):
                 command = [str(self.programs.epmd), "-port", str(port), "-kill"]
                 subprocess.run(command, capture_output=True, timeout=10, check=False)
-            for stray in _port_mappers(port):
-                end(stray, [(signal.SIGKILL, EPMD_GRACE)])
+                until = time.monotonic() + EPMD_GRACE
+                while _listens(port) and time.monotonic() < until:  # it answers before it has ended
+                    time.sleep(0.05)
 
 
 def _port_mappers(port: int) -> list[Identity]:
