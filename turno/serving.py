@@ -66,9 +66,9 @@ class _Room:
 def _thrown_away(working: "asyncio.Future[HttpResponseBase]") -> None:
     """Nobody is there to have this answer; what streams holds something open."""
     if not working.cancelled() and working.exception() is None and working.result().streaming:
-        closing = asyncio.ensure_future(sync_to_async(working.result().close)())
-        _closing.add(closing)
-        closing.add_done_callback(_closing.discard)
+        task = asyncio.ensure_future(sync_to_async(working.result().close)())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
 
 
 class Handler(ASGIHandler):

@@ -15,7 +15,7 @@ from workers.clock import boottime
 from workers.connections import Backoff, drop_connection
 
 log = logging.getLogger(__name__)
-HURRY = 1.0
+HURRY = 1.0  # seconds after an item in a hurry within which nothing is gathered
 STREAM = 0.05  # seconds after a batch of several within which what comes is of the same stream
 
 

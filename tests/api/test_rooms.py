@@ -26,19 +26,25 @@ async def stays():
     await asyncio.Event().wait()
 
 
+def goes_when(gone):
+    """The same, whose sender goes then."""
+
+    async def receive():
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
 def test_who_goes_while_it_waits_is_dropped_and_takes_nobody_s_place():
     work = Work()
 
     async def story():
         room, gone = _Room("test", 1, work), asyncio.Event()
 
-        async def goes():
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
         first = asyncio.create_task(room.answered({"path": "first"}, None, stays))
         await asyncio.to_thread(work.begun.wait, LONG)
-        second = asyncio.create_task(room.answered({"path": "second"}, None, goes))
+        second = asyncio.create_task(room.answered({"path": "second"}, None, goes_when(gone)))
         third = asyncio.create_task(room.answered({"path": "third"}, None, stays))
         gone.set()
         assert await asyncio.wait_for(second, LONG) is None
@@ -77,11 +83,7 @@ def test_a_thread_that_works_for_a_request_that_was_cancelled_is_not_free():
         await asyncio.wait([first])
         gone = asyncio.Event()
 
-        async def goes():
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
-        second = asyncio.create_task(room.answered({"path": "second"}, None, goes))
+        second = asyncio.create_task(room.answered({"path": "second"}, None, goes_when(gone)))
         gone.set()
         assert await asyncio.wait_for(second, LONG) is None
         work.let.set()

@@ -62,25 +62,16 @@ return found
 """,
     names_other=True,
 )
-EXTEND = Script("""
+HELD = """
 local done = {0}
 for i, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[i + 1] and redis.call('PEXPIRE', key, ARGV[1]) == 1 then
+  if redis.call('GET', key) == ARGV[i + 1] and %s == 1 then
     done[1] = done[1] + 1
   else
     done[#done + 1] = i
   end
 end
 return done
-""")
-RELEASE = Script("""
-local done = {0}
-for i, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[i + 1] and redis.call('DEL', key) == 1 then
-    done[1] = done[1] + 1
-  else
-    done[#done + 1] = i
-  end
-end
-return done
-""")
+"""
+EXTEND = Script(HELD % "redis.call('PEXPIRE', key, ARGV[1])")
+RELEASE = Script(HELD % "redis.call('DEL', key)")
