@@ -42,7 +42,7 @@ OLD = {
 }  # fmt: skip
 STATEMENTS = {
     "depend": (DEPEND, arrays(COLUMNS, [(one, other, "run") for one, other in pairwise(IDS)])),
-    "who has children": (ANY_CHILD, {"ended": IDS}),
+    "who has children": (ANY_CHILD, {"ended": IDS[:20]}),
     "the children": (CHILDREN, {"ended": IDS, "found": 25_000}),
     "the lock of parents": (LOCK_PARENTS, {"ids": IDS, "soon": 2.0}),
     "who still waits": (WAITING, {"ids": IDS}),
@@ -64,7 +64,10 @@ STATEMENTS = {
 MEANT = {
     "jobs_pkey", "jobs_child_order", "jobs_finished_order", "job_dependencies_pkey", "dependencies_one_pair",
     "job_dependencies_parent_id_b158293b", "dead_letters_by_cause", "dead_letters_job_id_685369d4",
+    "dead_letters_one_pending",
 }  # fmt: skip
+# Pages are what a pass over a table costs: one of few pages is as cheap as fifty lookups, whatever the planner knows.
+AS_WIDE_AS_REAL_ONES = Sql("jsonb_build_object('text', repeat('x', 1500))")
 OF_RETENTION = ["the look of retention", "its second look", "what is unlinked"]
 LOOKS = pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
 
@@ -75,7 +78,7 @@ def many_children(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
         emptied.anew()
         old = Sql("now() - n * interval '1 minute'")
-        make_jobs(5000, State.SUCCEEDED, finished_at=old, enqueued_at=old)
+        make_jobs(5000, State.SUCCEEDED, finished_at=old, enqueued_at=old, payload=AS_WIDE_AS_REAL_ONES)
         execute("ANALYZE turno.jobs, turno.job_dependencies")
         make_jobs(1000, State.PROCESSING, queue="parents")
         make_jobs(2000, State.SCHEDULED, waiting_for="parents")
