@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from jobs.models.base import check, iff, one_of, table
+from jobs.models.base import among, check, iff, one_of, table
 
 # What may be done to what; `jobs.bulk.acts` has the verbs.
 ACTS = {"jobs": ("cancel", "requeue", "delete", "run_now"), "letters": ("requeue", "discard")}
@@ -48,20 +48,19 @@ class BulkRun(models.Model):
         constraints = [
             check(
                 "bulk_runs_act_of_target",
-                (Q(target="jobs") & one_of("act", ACTS["jobs"]))
-                | (Q(target="letters") & one_of("act", ACTS["letters"])),
+                (Q(target="jobs") & among("act", ACTS["jobs"])) | (Q(target="letters") & among("act", ACTS["letters"])),
             ),
             check("bulk_runs_ids_or_filter", iff(Q(ids__isnull=True), Q(filter__isnull=False))),
             check("bulk_runs_ids_bounded", Q(ids__isnull=True) | Q(ids__len__gte=1, ids__len__lte=IDS_MOST)),
-            check("bulk_runs_total_not_negative", Q(total__isnull=True) | Q(total__gte=0)),
+            check("bulk_runs_total_not_negative", Q(total__gte=0)),
             check(
                 "bulk_runs_counts_add_up",
                 Q(requested__gte=0, requested__lte=F("applied"), applied__lte=F("done")),
             ),
-            check("bulk_runs_state_known", one_of("state", (*UNDER_WAY, *ENDED))),
-            check("bulk_runs_finished_when_ended", iff(Q(finished_at__isnull=False), one_of("state", ENDED))),
+            check("bulk_runs_state_known", among("state", (*UNDER_WAY, *ENDED))),
+            check("bulk_runs_finished_when_ended", iff(Q(finished_at__isnull=False), among("state", ENDED))),
             check("bulk_runs_error_when_failed", iff(Q(error__isnull=False), Q(state="failed"))),
-            check("bulk_runs_held_while_under_way", Q(holder__isnull=True) | one_of("state", UNDER_WAY)),
+            check("bulk_runs_held_while_under_way", Q(holder__isnull=True) | among("state", UNDER_WAY)),
             check("bulk_runs_holder_beats", Q(holder__isnull=True) | Q(beat_at__isnull=False)),
         ]
         indexes = [

@@ -4,12 +4,12 @@ from zoneinfo import ZoneInfo
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import ExtractMinute, Now
-from django.db.models.lookups import Exact
+from django.db.models import F, Q
+from django.db.models.functions import ExtractMinute, Least, Now
+from django.db.models.lookups import Exact, GreaterThanOrEqual
 
 from jobs.bounds import PRIORITIES
-from jobs.models.base import check, queue_name, table, type_name
+from jobs.models.base import among, check, differs, queue_name, table, type_name
 from jobs.models.job import Job
 
 
@@ -40,7 +40,7 @@ class Worker(models.Model):
     class Meta:
         db_table = table("workers")
         constraints = [
-            check("workers_state_known", Q(state__in=["Online", "Draining", "Offline"])),
+            check("workers_state_known", among("state", ["Online", "Draining", "Offline"])),
             check("workers_name_not_empty", ~Q(name="")),
             models.UniqueConstraint(
                 name="workers_one_live_identity",
@@ -101,16 +101,13 @@ class RecurringJob(models.Model):
         constraints = [
             models.UniqueConstraint(name="recurring_one_name", fields=["name"]),
             check("recurring_type_format", type_name("type")),
-            check("recurring_queue_format", Q(queue__isnull=True) | queue_name("queue")),
-            check("recurring_overlap_known", Q(overlap__in=["skip", "allow", "queue"])),
-            check("recurring_misfire_known", Q(misfire__in=["once", "skip", "all"])),
-            check("recurring_source_known", Q(source__in=["declared", "manual"])),
-            check("recurring_priority_range", Q(priority__isnull=True) | Q(priority__range=PRIORITIES)),
+            check("recurring_queue_format", queue_name("queue")),
+            check("recurring_overlap_known", among("overlap", ["skip", "allow", "queue"])),
+            check("recurring_misfire_known", among("misfire", ["once", "skip", "all"])),
+            check("recurring_source_known", among("source", ["declared", "manual"])),
+            check("recurring_priority_range", Q(priority__range=PRIORITIES)),
             check("recurring_skipped_not_negative", Q(skipped__gte=0)),
-            check(
-                "recurring_why_known",
-                Q(last_skipped_why__isnull=True) | Q(last_skipped_why__in=["overlap", "misfire"]),
-            ),
+            check("recurring_why_known", among("last_skipped_why", ["overlap", "misfire"])),
         ]
         indexes = [models.Index(fields=["next_run_at"], name="recurring_due_order", condition=Q(enabled=True))]
 
@@ -137,8 +134,8 @@ class OutboxMessage(models.Model):
     class Meta:
         db_table = table("outbox_messages")
         constraints = [
-            check("outbox_kind_known", Q(kind__in=["dispatch", "dead_letter"])),
-            check("outbox_dispatch_has_token", ~Q(kind="dispatch") | Q(dispatch_id__isnull=False)),
+            check("outbox_kind_known", among("kind", ["dispatch", "dead_letter"])),
+            check("outbox_dispatch_has_token", differs("kind", "dispatch") | Q(dispatch_id__isnull=False)),
             check("outbox_failures_not_negative", Q(failures__gte=0)),
         ]
         indexes = [models.Index(fields=["locked_until", "id"], name="outbox_lease_order")]
@@ -175,7 +172,7 @@ class MetricsMinute(models.Model):
             ),
             check(
                 "metrics_counts_not_negative",
-                Q(succeeded__gte=0, failed__gte=0, retried__gte=0, cancelled__gte=0, lost__gte=0),
+                Q(GreaterThanOrEqual(Least(*map(F, ("succeeded", "failed", "retried", "cancelled", "lost"))), 0)),
             ),
         ]
         # What is still to be folded (`jobs.upkeep.folding`), over workers and by the hour.

@@ -1,11 +1,11 @@
 """Flow control: continuations, concurrency keys and their slots, pauses, circuits, rates, queues, known types."""
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 
 from jobs.bounds import PRIORITIES
-from jobs.models.base import check, iff, queue_name, table, type_name
+from jobs.models.base import among, check, differs, iff, queue_name, table, type_name
 from jobs.models.job import Job
 
 
@@ -22,7 +22,7 @@ class JobDependency(models.Model):
         constraints = [
             models.UniqueConstraint(name="dependencies_one_pair", fields=["child", "parent"]),
             check("dependencies_not_itself", ~Q(child=F("parent"))),
-            check("dependencies_policy_known", Q(policy__in=["cancel", "run"])),
+            check("dependencies_policy_known", among("policy", ["cancel", "run"])),
         ]
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class ConcurrencyKey(models.Model):
         db_table = table("concurrency_keys")
         constraints = [
             models.UniqueConstraint(name="keys_one_value", fields=["kind", "value"]),
-            check("keys_kind_known", Q(kind__in=["key", "type"])),
+            check("keys_kind_known", among("kind", ["key", "type"])),
         ]
 
     def __str__(self) -> str:
@@ -82,11 +82,8 @@ class Queue(models.Model):
         db_table = table("queues")
         constraints = [
             check("queues_name_format", queue_name("name")),
-            check("queues_slots_range", Q(slots__isnull=True) | Q(slots__range=(0, 1000))),
-            check(
-                "queues_priority_range",
-                Q(default_priority__isnull=True) | Q(default_priority__range=PRIORITIES),
-            ),
+            check("queues_slots_range", Q(slots__range=(0, 1000))),
+            check("queues_priority_range", Q(default_priority__range=PRIORITIES)),
         ]
 
     def __str__(self) -> str:
@@ -108,7 +105,7 @@ class Pause(models.Model):
         db_table = table("pauses")
         constraints = [
             models.UniqueConstraint(name="pauses_one_target", fields=["scope", "value"]),
-            check("pauses_scope_known", Q(scope__in=["queue", "type", "tag", "key"])),
+            check("pauses_scope_known", among("scope", ["queue", "type", "tag", "key"])),
             check("pauses_value_not_empty", ~Q(value="")),
         ]
 
@@ -136,15 +133,15 @@ class Circuit(models.Model):
         db_table = table("circuits")
         constraints = [
             check("circuits_type_format", type_name("type")),
-            check("circuits_state_known", Q(state__in=["closed", "open", "half_open"])),
+            check("circuits_state_known", among("state", ["closed", "open", "half_open"])),
             check("circuits_open_has_instant", Q(state="closed") | Q(opened_at__isnull=False)),
             check(
                 "circuits_probe_has_deadline",
                 iff(Q(probe_job_id__isnull=False), Q(probe_deadline__isnull=False)),
             ),
             check("circuits_probe_when_half_open", iff(Q(state="half_open"), Q(probe_job_id__isnull=False))),
-            check("circuits_retry_when_open", ~Q(state="open") | Q(retry_at__isnull=False)),
-            check("circuits_spans_positive", Q(open_for__gt=0, span__gt=0)),
+            check("circuits_retry_when_open", differs("state", "open") | Q(retry_at__isnull=False)),
+            check("circuits_spans_positive", Q(open_for__gt=Value("0"), span__gt=Value("0"))),
             check("circuits_failures_within_executions", Q(failures__gte=0, failures__lte=F("executions"))),
         ]
 
@@ -167,7 +164,7 @@ class Rate(models.Model):
         db_table = table("rates")
         constraints = [
             check("rates_type_format", type_name("type")),
-            check("rates_allowed_positive", Q(allowed__gte=1, window__gt=0)),
+            check("rates_allowed_positive", Q(allowed__gte=1, window__gt=Value("0"))),
         ]
 
     def __str__(self) -> str:
@@ -227,7 +224,7 @@ class KnownType(models.Model):
         db_table = table("job_types")
         constraints = [
             check("job_types_name_format", type_name("name")),
-            check("job_types_limit_positive", Q(max_running__isnull=True) | Q(max_running__gte=1)),
+            check("job_types_limit_positive", Q(max_running__gte=1)),
         ]
 
     def __str__(self) -> str:

@@ -3,16 +3,17 @@
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 
 from jobs.bounds import ATTEMPTS, PRIORITIES
 from jobs.durations import LONGEST
-from jobs.models.base import check, iff, one_of, queue_name, table, type_name
+from jobs.models.base import among, check, differs, holds, iff, none_of, one_of, queue_name, table, type_name
 from jobs.states import ACTIVE, FINAL, GATED, PARKED, TIMED, FailureKind, State, Waiting
 
 ACTIVE_STATES = sorted(str(state) for state in ACTIVE)
 FINAL_STATES = sorted(str(state) for state in FINAL)
+DISPATCHED = (State.ENQUEUED, State.PROCESSING)
 ENQUEUED, SCHEDULED, PROCESSING = (Q(state=str(s)) for s in (State.ENQUEUED, State.SCHEDULED, State.PROCESSING))
 
 
@@ -86,7 +87,7 @@ class Job(models.Model):
     class Meta:
         db_table = table("jobs")
         constraints = [
-            check("jobs_state_known", one_of("state", State)),
+            check("jobs_state_known", among("state", State)),
             check("jobs_type_format", type_name("type")),
             check("jobs_queue_format", queue_name("queue")),
             check("jobs_priority_range", Q(priority__range=PRIORITIES)),
@@ -95,19 +96,19 @@ class Job(models.Model):
             check("jobs_attempts_within_allowed", Q(attempts_used__gte=0, attempts_used__lte=F("max_attempts"))),
             check("jobs_executions_not_negative", Q(executions__gte=0)),
             check("jobs_lost_count_not_negative", Q(lost_count__gte=0)),
-            check("jobs_timeout_positive", Q(timeout__isnull=True) | Q(timeout__gt=0, timeout__lte=LONGEST)),
+            check("jobs_timeout_positive", Q(timeout__gt=Value("0"), timeout__lte=Value(str(LONGEST)))),
             check("jobs_owned_when_processing", iff(PROCESSING, Q(worker_id__isnull=False))),
             check("jobs_leased_when_processing", iff(PROCESSING, Q(lease_expires_at__isnull=False))),
             check("jobs_claim_id_when_processing", iff(PROCESSING, Q(claim_id__isnull=False))),
             check("jobs_claimed_at_when_processing", iff(PROCESSING, Q(claimed_at__isnull=False))),
-            check("jobs_token_when_dispatched", ~(ENQUEUED | PROCESSING) | Q(dispatch_id__isnull=False)),
-            check("jobs_enqueued_has_instant", ~ENQUEUED | Q(enqueued_at__isnull=False)),
-            check("jobs_finished_when_final", iff(one_of("state", FINAL_STATES), Q(finished_at__isnull=False))),
-            check("jobs_waiting_known", Q(waiting_for__isnull=True) | one_of("waiting_for", Waiting)),
+            check("jobs_token_when_dispatched", none_of("state", DISPATCHED) | Q(dispatch_id__isnull=False)),
+            check("jobs_enqueued_has_instant", differs("state", State.ENQUEUED) | Q(enqueued_at__isnull=False)),
+            check("jobs_finished_when_final", iff(among("state", FINAL_STATES), Q(finished_at__isnull=False))),
+            check("jobs_waiting_known", among("waiting_for", Waiting)),
             check("jobs_waiting_when_scheduled", iff(SCHEDULED, Q(waiting_for__isnull=False))),
-            check("jobs_instant_when_timed", iff(Q(run_at__isnull=False), one_of("waiting_for", TIMED))),
-            check("jobs_gate_when_parked", Q(gate__isnull=True) | one_of("waiting_for", PARKED)),
-            check("jobs_failure_kind_known", Q(failure_kind__isnull=True) | one_of("failure_kind", FailureKind)),
+            check("jobs_instant_when_timed", iff(Q(run_at__isnull=False), holds(among("waiting_for", TIMED)))),
+            check("jobs_gate_when_parked", Q(gate__isnull=True) | holds(among("waiting_for", PARKED))),
+            check("jobs_failure_kind_known", among("failure_kind", FailureKind)),
             check(
                 "jobs_failure_kind_when_failed",
                 iff(Q(state=str(State.FAILED)), Q(failure_kind__isnull=False)),
@@ -116,7 +117,7 @@ class Job(models.Model):
                 "jobs_limit_with_key",
                 iff(Q(concurrency_key__isnull=False), Q(concurrency_limit__isnull=False)),
             ),
-            check("jobs_limit_positive", Q(concurrency_limit__isnull=True) | Q(concurrency_limit__gte=1)),
+            check("jobs_limit_positive", Q(concurrency_limit__gte=1)),
             check(
                 "jobs_hash_with_idempotency_key",
                 iff(Q(idempotency_key__isnull=False), Q(request_hash__isnull=False)),

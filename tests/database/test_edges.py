@@ -28,10 +28,25 @@ def test_a_step_is_accepted_exactly_when_it_is_an_edge_of_the_drawing(before, af
     assert accepted(before and str(before), str(after)) == ((before, after) in EDGES)
 
 
-@pytest.mark.parametrize("stranger", ["", "enqueued", "Paused"])
+@pytest.mark.parametrize("stranger", ["", "enqueued", "Paused", "NULL", "'Scheduled'", "Scheduled'", "{Enqueued}"])
 def test_a_state_outside_the_six_is_no_end_of_a_step(stranger):
     assert not any(accepted(before and str(before), stranger) for before in STARTS)
     assert not any(accepted(stranger, str(after)) for after in State)
+
+
+# As one text, in quotation marks or not, each of them looks like a legal step.
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Sched", "uledEnqueued"),
+        ("", "Enqueued"),
+        ("Failed'", "Enqueued"),
+        (None, "'Failed'Enqueued"),
+        ("NULL", "Enqueued"),
+    ],
+)
+def test_a_step_whose_ends_only_together_read_like_a_legal_one_is_none(before, after):
+    assert not accepted(before, after)
 
 
 def test_seventeen_of_forty_two_pairs_are_legal():
