@@ -27,6 +27,12 @@ def serve(verbs: Mapping[str, Callable[..., Any]]) -> None:
         answers.write(json.dumps(answer) + "\n")
 
 
+def resting(url: str) -> str:
+    """A broker's address for a connection that may rest for as long as other sides are measured: without heartbeats,
+    which only a library at work would answer (the broker ends a connection that lets two of them pass)."""
+    return f"{url}{'&' if '?' in url else '?'}heartbeat=0"
+
+
 class DriverError(Exception):
     """A driver could not do what it was asked; the message is its traceback."""
 

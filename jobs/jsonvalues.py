@@ -19,8 +19,13 @@ from django.utils.translation import gettext as _
 from jobs.errors import Invalid, PayloadTooLarge, Refused
 
 LARGEST = int(sys.float_info.max)
+USUAL = 1e300  # numbers below it need no closer look
 DEEPEST = 1024  # orjson parses no deeper
-_LONG_NUMBER = re.compile(rb"\d{19}")
+# Of all bytes ASCII digits become 0, all others a space.
+_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
+_LONG = b"0" * 19  # so many digits may be more than 64 bits hold
+_DIGIT, _DIGIT_BYTE = re.compile("[0-9]"), re.compile(rb"[0-9]")
+_PLAIN, _NUMBERS = frozenset({bool, type(None)}), frozenset({int, float})
 
 # Where a container stands: the link of the container around it and its key there; None for the outermost.
 type Link = tuple["Link", str | int] | None
@@ -85,6 +90,8 @@ def _children(container: Any, link: Link) -> Any:
     if not isinstance(container, dict):
         return enumerate(container)
     for key in container:
+        if type(key) is str and key.isascii() and "\0" not in key:
+            continue
         if not isinstance(key, str):
             what = {"type": type(key).__name__}
             raise JsonProblem(path_of(link, repr(key)), _("A key must be text, not %(type)s.") % what)
@@ -112,9 +119,16 @@ def check(value: Any, *, depth: int, max_bytes: int) -> None:
         if members * 2 > max_bytes:  # each takes two bytes at least; lists that share their members multiply fast
             raise too_large(max_bytes)
         for key, member in _children(container, link):
-            if isinstance(member, (dict, list, tuple)):
+            kind = type(member)  # what most members are is seen at once: large payloads have thousands
+            if kind is str:
+                if member.isascii() and "\0" not in member:
+                    continue
+            elif kind in _PLAIN or (kind in _NUMBERS and -USUAL < member < USUAL):  # NaN is not
+                continue
+            elif isinstance(member, (dict, list, tuple)):
                 stack.append((member, (link, key), level + 1))
-            elif problem := _scalar_problem(member):
+                continue
+            if problem := _scalar_problem(member):
                 raise JsonProblem(path_of(link, key), problem)
 
 
@@ -161,12 +175,23 @@ def loads(raw: bytes) -> Any:
     try:
         value = orjson.loads(raw)
         # orjson makes floats of whole numbers over 64 bits.
-        return json.loads(raw) if _LONG_NUMBER.search(raw) else value
+        return json.loads(raw) if has_long_number(raw) else value
     except orjson.JSONDecodeError as error:
         message = _syntax_problem(raw, error)
     except RecursionError:  # json's own limit, which depends on the Python and on the caller's depth
         message = _("The body is nested too deeply.")
     raise Invalid(message, errors={"body": [message]})
+
+
+def has_long_number(text: str | bytes) -> bool:
+    """Whether nineteen ASCII digits stand in a row anywhere in it: of such whole numbers orjson may make floats.
+
+    A row of nineteen has one at one of every nineteen places: where those hold no digit, as in most texts, the rest is
+    not looked at. (A regular expression for such a row would take longer than the parser.)
+    """
+    if isinstance(text, str):
+        return _DIGIT.search(text[18::19]) is not None and _LONG in text.encode(errors="replace").translate(_DIGITS)
+    return _DIGIT_BYTE.search(text[18::19]) is not None and _LONG in text.translate(_DIGITS)
 
 
 def _syntax_problem(raw: bytes, error: json.JSONDecodeError) -> str:

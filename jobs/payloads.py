@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
+import orjson
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from pydantic import BaseModel, ValidationError
@@ -18,6 +19,7 @@ from pydantic_core import to_json
 from jobs.errors import Invalid, Text
 
 logger = logging.getLogger(__name__)
+FOREIGN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 # By Pydantic's error type; what is not here is said in Pydantic's own (English) words.
 MESSAGES: dict[str, Text] = {
@@ -99,11 +101,19 @@ def field_errors(
     return found
 
 
+def _json(payload: Any) -> bytes:
+    """Its JSON; of values that are not JSON's own, and of what is too large or too deep for orjson, Pydantic's."""
+    try:
+        return orjson.dumps(payload, option=FOREIGN)
+    except TypeError:
+        return to_json(payload)
+
+
 def parse(model: type[BaseModel], payload: Any) -> BaseModel:
     """`payload` as an instance of `model`. Raises Invalid, with the errors by field below "payload"."""
     extra: Literal["forbid"] | None = None if model.model_config.get("extra") == "allow" else "forbid"
     try:
-        return model.model_validate_json(to_json(payload), extra=extra)
+        return model.model_validate_json(_json(payload), extra=extra)
     except ValidationError as error:
         errors = field_errors(error, "payload", model)
     except ValueError:  # not JSON at all, text that UTF-8 has no form for, too deep

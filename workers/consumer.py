@@ -4,30 +4,31 @@ import asyncio
 import logging
 import random
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-
-from django.utils.translation import gettext as _
 
 from jobs.outcomes import Ending
 from jobs.retry import RetryPolicy
 from jobs.sections import Worker as WorkerSettings
 from jobs.transitions import Settled
 from workers import conclusion
+from workers.bell import Bell
 from workers.breakers import charged
 from workers.connections import DATABASE_ERRORS
 from workers.execution import Execution, prepare
 from workers.gathering import Gathering
 from workers.handoff import Handoff
-from workers.isolation import ForkServer, HandlerLoop, ProcessPool, ThreadPool
+from workers.isolation import ForkServer
 from workers.leases import Held, Interrupt, LeaseBook
 from workers.ledger import EndLedger
 from workers.locks.base import JobLocks
 from workers.notes import Notes
 from workers.quarantine import Begin, Quarantine, is_suspect
+from workers.runners import Runners
 from workers.slots import Slots
+from workers.succession import Succession
 from workers.transports.base import Transport
 
 log = logging.getLogger(__name__)
+FEW = 25  # slots that are offered where no more jobs were found the last time
 OUTLIVED = 0.1  # seconds between two looks whether all handlers past their deadline have ended
 
 
@@ -52,10 +53,9 @@ class Consumer:
         self._ends = ends
         self._locks = locks
         self._batch_size = settings.batch_size
-        self._poll = settings.poll_interval
         self._kill_grace = settings.kill_grace
         self._loop = asyncio.get_running_loop()
-        self._work = asyncio.Event()
+        self._bell = Bell(settings.poll_interval, lambda: len(book) > 0)
         transport.start(slots.queues, self.wake)
         self._resized: set[str] = set()  # queues of which the transport may expect another number of slots
         slots.follow(self._loop, self._resize)
@@ -63,35 +63,36 @@ class Consumer:
         self._idle.set()
         self._taking = True
         self._may_have_more: set[str] = set()
+        self._found = 0  # by the last claim
         self._gathering = Gathering(slots.changed, self._more_to_come)
-        self._timers: dict[Held, asyncio.TimerHandle] = {}
         self._written = Handoff(self._loop, self._free)
+        self._succession = Succession(book, slots, locks, lambda: self._taking and not len(self._quarantine))
+        ends.offer = self._succession.offer
         self._rng = random.Random()  # noqa: S311  (jitter)
         self.notes = Notes(ends)
         self._others: set[Held] = set()  # what runs besides suspects
         self._quarantine = Quarantine(
             others=lambda: len(self._others),
             begin=begin,
-            start=lambda one: self._run([one]),
+            start=lambda one: self._runners.start([one]),
             end=self._end,
             let_go=self._go_on_beside,
         )
-        self._handlers = HandlerLoop(self._ended)
-        self._threads = ThreadPool(slots.most, self._ended)
-        self._processes = None if forkserver is None else ProcessPool(forkserver, self._ended)
-        self._handlers.start()
-        if self._processes is not None:
-            self._processes.start()
+        self._runners = Runners(slots.most, forkserver, self._ended)
 
     def wake(self) -> None:
-        """There may be work; call it on the loop."""
-        self._work.set()
+        """There may be work for this worker; call it on the loop."""
+        self._bell.ring()
+
+    def hear(self) -> None:
+        """There may be work for any of those that have heard this; call it on the loop."""
+        self._bell.hear()
 
     def stop_taking(self) -> None:
         """Claim nothing more."""
         self._taking = False
         self._quarantine.close()
-        self._work.set()
+        self._bell.ring()
         self._slots.changed.set()
 
     async def run(self) -> None:
@@ -100,18 +101,32 @@ class Consumer:
             if self._book.outlived():  # what is claimed now would be lost with this process
                 await asyncio.sleep(OUTLIVED)
                 continue
-            offer = [] if len(self._quarantine) else self._slots.take(self._batch_size)
+            offer = [] if len(self._quarantine) else self._slots.take(self._most())
             if not offer:
                 await self._gathering.slots()
                 continue
-            self._work.clear()
+            self._bell.look()
             held = await self._gathering.timed(self._take(offer))
+            self._bell.looked(found=bool(held))
+            self._found = len(held)
             self._account(offer, held)
             if held:
                 await self._start(held)
+            if held and self._may_go_on():
                 await self._gathering.others()
             else:
-                await self._wait()
+                await self._bell.wait()
+
+    def _most(self) -> int:
+        """How many slots to offer: each makes a search dearer, and where no jobs are known to wait it finds few."""
+        if self._may_have_more or not self._transport.brings_all:
+            return self._batch_size
+        return min(self._batch_size, max(FEW, 2 * self._found))
+
+    def _may_go_on(self) -> bool:
+        """Whether a claim that has brought something may be followed by another at once."""
+        knows = self._transport.brings_all and self._slots.room > 0
+        return not knows or any(self._slots.free(queue) for queue in self._may_have_more)
 
     def _more_to_come(self) -> bool:
         """Whether it pays to claim for more slots at once: jobs wait, and ends are being written that free some."""
@@ -138,11 +153,6 @@ class Consumer:
             log.exception("claim.failed")
             return []
 
-    async def _wait(self) -> None:
-        """Until a notification, a poll's time, the end, or a slot freed in a queue that may have more."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._work.wait(), self._poll * random.uniform(1, 2))  # noqa: S311
-
     async def _start(self, held: Sequence[Held]) -> None:
         self._idle.clear()
         executions = [e for h in held if (e := self._prepare(h)) is not None]
@@ -158,21 +168,7 @@ class Consumer:
                 for one in others:
                     self._end(one.held, one.not_started())
                 raise
-        self._run(others)
-
-    def _run(self, executions: Sequence[Execution]) -> None:
-        coroutines, processes, threads = list[Execution](), list[Execution](), list[Execution]()
-        for execution in executions:
-            own_process = execution.isolation == "process" and self._processes is not None
-            (coroutines if execution.isolation == "async" else processes if own_process else threads).append(execution)
-        if coroutines:
-            self._handlers.start_all(coroutines)
-        for execution in threads:  # the handlers' loop and the child processes keep their own time
-            self._timers[execution.held] = self._loop.call_later(execution.limit, execution.time_out)
-        if processes and self._processes is not None:
-            self._processes.start_all(processes)
-        if threads:
-            self._threads.start_all(threads)
+        self._runners.start(others)
 
     def _prepare(self, held: Held) -> Execution | None:
         try:
@@ -187,7 +183,7 @@ class Consumer:
         self._end(execution.held, ending)
 
     def _end(self, held: Held, ending: Ending) -> None:
-        held.ended = True
+        held.end()
         self._ends.settle(ending, lambda settled: self._settled(held, ending, settled), keyed=held.claim.keyed)
 
     def _settled(self, held: Held, ending: Ending, settled: Settled | None) -> None:
@@ -204,29 +200,34 @@ class Consumer:
             "job.unwritten" if settled is None else "job.ended" if state else "job.discarded",
             extra=conclusion.told(claim, ending, state),
         )
-        self._written.put(held)
+        self._written.put((held, self._succession.of(settled)))
 
-    def _free(self, ended: Sequence[Held]) -> None:
-        """Their ends are written: their slots are free."""
-        self._locks.release([(held.claim.id, held.claim.dispatch_id) for held in ended])
-        for held in ended:
+    def _free(self, ended: Sequence[tuple[Held, Held | None]]) -> None:
+        """Their ends are written: their slots are free, or have got another job with that."""
+        self._locks.release([(held.claim.id, held.claim.dispatch_id) for held, _ in ended])
+        for held, successor in ended:
             try:
-                self._freed(held)
+                self._freed(held, successor)
             except Exception:  # it must not keep the others' slots
                 log.exception("slot.not_freed", extra={"job": str(held.claim.id)})
         if not len(self._book):
             self._idle.set()
 
-    def _freed(self, held: Held) -> None:
+    def _freed(self, held: Held, successor: Held | None) -> None:
         queue, slot = held.claim.queue, held.claim.slot
         held.freed = True
-        timer = self._timers.pop(held, None)
-        if timer is not None:
-            timer.cancel()
+        self._runners.forget(held)
+        if successor is not None:
+            self._succession.begin(successor)
+            self._others.add(successor)  # before the other goes: no suspect may think that it is alone
+            self._runners.start([execution] if (execution := self._prepare(successor)) else [])
+            self._others.discard(held)
+            self._quarantine.freed(held)
+            return
         self._slots.give_back(queue, slot)
         self._make_room(queue, held)
         if queue in self._may_have_more:
-            self._work.set()
+            self._bell.ring()
 
     def _make_room(self, queue: str, held: Held) -> None:
         """A slot of the queue is free; while a suspect waits or runs nothing may be put into it."""
@@ -258,12 +259,12 @@ class Consumer:
 
     async def finish(self, timeout: float, hurry: asyncio.Event) -> bool:
         """Wait for what runs, at most `timeout` s or until `hurry`, then ask it to stop; False when some goes on."""
-        if self._processes is not None:
-            self._processes.drain()
+        self._runners.drain()
         waiting = [asyncio.ensure_future(event.wait()) for event in (self._idle, hurry)]
         await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
+        self._succession.end()
         if len(self._book):
             for held in self._book.everything():
                 held.ask(Interrupt.SHUTDOWN)
@@ -271,27 +272,14 @@ class Consumer:
         return not len(self._book)
 
     def dead_parts(self) -> list[str]:
-        """What runs handlers and has died, which none may: threads, and the processes when none can be had any more."""
-        threads = (self._handlers, self._processes)
-        dead = [thread.name for thread in threads if thread is not None and not thread.is_alive()]
-        broken = None if self._processes is None else self._processes.broken
-        if broken is not None:
-            dead.append(f"child processes: {broken}")
-        if self._quarantine.broken is not None:
-            dead.append(f"suspects: {self._quarantine.broken}")
-        return dead
+        """What has died and must not: parts of this worker that run handlers, and the one that looks after suspects."""
+        dead, broken = self._runners.dead_parts(), self._quarantine.broken
+        return dead if broken is None else [*dead, f"suspects: {broken}"]
 
     def problems(self) -> list[dict[str, str]]:
-        """What people should know: that no process can be had for plain handlers at the moment."""
-        trouble = None if self._processes is None else self._processes.trouble
-        if trouble is None:
-            return []
-        return [{"part": "processes", "error": _("No process can be started for jobs: %(why)s") % {"why": trouble}}]
+        """What people should know at the moment."""
+        return self._runners.problems()
 
     def close(self, clean: bool) -> bool:
         """End what runs handlers; not `clean`: some run on. Child processes are killed; whether all are gone."""
-        gone = self._processes is None or self._processes.close()
-        self._threads.close()
-        if clean:
-            self._handlers.close()
-        return gone
+        return self._runners.close(clean)

@@ -14,6 +14,9 @@ from jobs.outcomes import LogLine
 from jobs.transitions import Note
 from workers.leases import Held
 
+TOKENS = 256
+_tokens: deque[str] = deque()
+
 
 class WorkerContext(JobContext):
     """One execution's context. `dirty` is told once when there is something new to write, and must not wait.
@@ -114,7 +117,7 @@ class WorkerContext(JobContext):
 
         The name is chosen here, where the folder is deleted: no handler's process says what that is.
         """
-        name = f"{tempfile.gettempdir()}/turno-{self.job_id}-{secrets.token_hex(6)}"
+        name = f"{tempfile.gettempdir()}/turno-{self.job_id}-{_token()}"
         self._folder = Path(name)
         return name
 
@@ -129,6 +132,17 @@ class WorkerContext(JobContext):
     def clear_folder(self) -> None:
         """Remove the execution's folder, if it was asked for."""
         remove_folder(self.give_up_folder())
+
+
+def _token() -> str:
+    """Six random bytes as text, of which many are made at once: to ask the system for each costs more than all else of
+    a job's folder, most of which are never made."""
+    try:
+        return _tokens.pop()
+    except IndexError:
+        text = secrets.token_hex(TOKENS * 6)
+        _tokens.extend(text[at : at + 12] for at in range(12, len(text), 12))
+        return text[:12]
 
 
 def remove_folder(folder: Path | None) -> None:

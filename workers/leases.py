@@ -48,6 +48,7 @@ class Held:
     overdue_since: float | None = None
     ended: bool = False  # the handler is over; what is left is to write its end
     freed: bool = False  # that is done: its slot is free
+    since: float = field(default_factory=boottime)  # when it came into the book
     _asking: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, why: Interrupt, limit: float | None = None) -> bool:
@@ -64,6 +65,12 @@ class Held:
         if stop is not None:
             stop(why)
         return True
+
+    def end(self) -> None:
+        """The handler is over. How to stop it is forgotten: that leads to the execution, which leads here, and such a
+        ring stays in memory until a collection finds it, with thousands of others."""
+        self.ended = True
+        self.stop = self.extended = None
 
     def expire(self) -> None:
         """Ask the handler to stop when its deadline has passed: nothing begins after it."""
@@ -165,8 +172,9 @@ class LeaseBook:
             for held in renewed:
                 held.deadline = deadline
         for held in renewed:
-            if held.extended is not None:
-                held.extended(deadline)
+            extended = held.extended  # read once: its child may give it back at this moment
+            if extended is not None:
+                extended(deadline)
 
     def nearest(self) -> float | None:
         """The first deadline of the handlers that run, those past it included, and of claims in flight; None: of none.

@@ -5,7 +5,7 @@ taken them: it may be away for long, and the fence then tells whether they still
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from jobs.ids import new_id
 from jobs.outcomes import Claim, Ending
 from jobs.presence import Presence
 from jobs.states import State
+from jobs.transitions.seats import owned_by
 from jobs.transitions.sql import refused
 from workers.breakers import Breakers
 from workers.clock import boottime
@@ -27,6 +28,7 @@ from workers.logs import Lines
 log = logging.getLogger(__name__)
 Settled = transitions.Settled
 OnSettled = Callable[[Settled | None], None]
+Offered = Mapping[UUID, tuple[str, int]]
 GATHER = 0.002
 
 
@@ -65,6 +67,20 @@ class ClaimLedger(Ledger):
     def paused(self, queues: Sequence[str]) -> "Future[set[str]]":
         """Those of these queues that are paused."""
         return self._do(lambda: transitions.paused(queues, using=ENGINE))
+
+    def settle(self, endings: Sequence[Ending], slots: Offered, room: Mapping[str, int]) -> list[Settled]:
+        """In the thread of the ledger of ends: write these as `transitions.settle` does, and hold who starts with them
+        in `slots`, which are theirs; `room` is what is free besides. What is answered too late is not held."""
+        answers: list[Settled] = []
+
+        def take(owner: dict[str, Any]) -> list[Claim]:
+            using = owner.pop("using")
+            seats = transitions.Seats(slots, room, self._presence.types, owned_by(**owner))
+            answers[:] = transitions.settle(endings, worker_id=self._presence.id, seats=seats, using=using)
+            return [answer.successor for answer in answers if answer.successor is not None]
+
+        self._claim(take)
+        return answers
 
     def _do[T](self, work: Callable[[], T]) -> "Future[T]":
         future: Future[T] = Future()
@@ -140,9 +156,15 @@ class ClaimLedger(Ledger):
 class EndLedger(Ledger):
     """Ends of executions, releases, and notes (progress, stage, log lines) of running ones."""
 
-    def __init__(self, worker_id: UUID, batch_size: int, reconnect_max: float) -> None:
+    def __init__(
+        self, worker_id: UUID, batch_size: int, reconnect_max: float, *, claims: ClaimLedger | None = None
+    ) -> None:
         super().__init__("turno-ends", batch_size, reconnect_max, gather=GATHER)
         self._worker_id = worker_id
+        self._claims = claims
+        # Asked in the ledger's thread, with tokens: their slots that whoever is woken by the ends may have, and what of
+        # each queue is free besides.
+        self.offer: Callable[[Sequence[UUID]], tuple[Offered, Mapping[str, int]]] = lambda _tokens: ({}, {})
         self.breakers = Breakers()
         self._unwritten: dict[UUID, transitions.Note] = {}
 
@@ -198,7 +220,7 @@ class EndLedger(Ledger):
     def _settle(self, endings: list[tuple[Ending, OnSettled]]) -> None:
         while True:
             try:
-                answers = transitions.settle([e for e, _ in endings], worker_id=self._worker_id, using=ENGINE)
+                answers = self._written([e for e, _ in endings])
             except DATABASE_ERRORS as error:
                 if not self._wait(error):
                     for _, done in endings:
@@ -216,6 +238,12 @@ class EndLedger(Ledger):
             for (_, done), answer in zip(endings, answers, strict=True):
                 done(answer)
         self._tell([ending for ending, _ in endings], answers)
+
+    def _written(self, endings: Sequence[Ending]) -> list[Settled]:
+        slots, room = self.offer([ending.dispatch_id for ending in endings])
+        if slots and self._claims is not None:
+            return self._claims.settle(endings, slots, room)
+        return transitions.settle(endings, worker_id=self._worker_id, using=ENGINE)
 
     def _tell(self, endings: Sequence[Ending], answers: Sequence[Settled]) -> None:
         letters = ("letters",) if any(answer.state is State.FAILED for answer in answers) else ()

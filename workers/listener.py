@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 
 import psycopg
+from psycopg.pq.abc import PGconn
 
 from jobs.announcements import CONTROL, DUE, GATES, OUTBOX, WORK, can_listen, connection_parameters
 from jobs.text import first_line
@@ -60,13 +61,35 @@ class Listener:
 
     async def _listen(self) -> None:
         async with await psycopg.AsyncConnection.connect(autocommit=True, **connection_parameters()) as connection:
+            connection.add_notify_handler(lambda said: self._heard(said.channel, said.payload))  # during these answers
             for channel in (WORK, CONTROL, DUE, OUTBOX, GATES):
                 await connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
             self.connected = True
             self._backoff.reset()
             self._on_connect()
-            async for notification in connection.notifies():
-                self._heard(notification.channel, notification.payload)
+            await self._read(connection.pgconn)
+
+    async def _read(self, server: PGconn) -> None:
+        """Hear what the server says until the connection is lost. The driver's own iterator waits anew after each word,
+        which takes longer than all that a worker does with it."""
+        loop, lost = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+        def read() -> None:
+            try:
+                server.consume_input()
+                while said := server.notifies():
+                    self._heard(said.relname.decode(), said.extra.decode(errors="replace"))
+            except Exception as error:  # noqa: BLE001  (it is raised below)
+                if not lost.done():
+                    lost.set_exception(error)
+
+        socket = server.socket
+        loop.add_reader(socket, read)
+        try:
+            read()  # what came just behind an answer
+            await lost
+        finally:
+            loop.remove_reader(socket)
 
     def _heard(self, channel: str, payload: str) -> None:
         if channel == WORK:

@@ -1,13 +1,13 @@
 """What a worker and its supervisor say to each other: the words of the pipe, the signal, variables, the exit codes.
 
-Both sides import this; standard library only. The worker writes ASCII lines into the pipe whose number stands in
+Both sides import this; the standard library's small parts only (`dataclasses` alone would be a fifth of what the
+supervisor's process has in memory). The worker writes ASCII lines into the pipe whose number stands in
 FD_VARIABLE; the supervisor answers with signals alone.
 """
 
 import math
 import re
 import signal
-from dataclasses import dataclass, field
 
 # Whose a process is shows in the environment that its program was started with, which a fork does not change:
 # the worker and what it forked have both of these, what handlers started the first alone, as the worker drops the
@@ -56,14 +56,13 @@ def kill_at(instant: float | None) -> bytes:
     return b"kill-at never\n" if instant is None else f"kill-at {instant:.3f}\n".encode()
 
 
-@dataclass(slots=True)
 class StopRequests:
     """How often one was asked to stop: 1 is "stop", more is "at once". `counted`: the signals that count each time;
     of all others only that one came."""
 
-    counted: tuple[int, ...] = (STOP,)
-    _times: int = 0
-    _once: int = 0
+    def __init__(self, counted: tuple[int, ...] = (STOP,)) -> None:
+        self.counted = counted
+        self._times = self._once = 0
 
     def note(self, number: int) -> None:
         """A signal came. Called by signal handlers."""
@@ -78,17 +77,17 @@ class StopRequests:
         return max(self._times, self._once)
 
 
-@dataclass(slots=True)
 class Told:
     """What a worker has said so far. `grace`, with the handlers' own, is None until it is told; `wrong` counts lines
     that are none of ours."""
 
-    worker: str | None = None
-    grace: tuple[float, float] | None = None
-    ready: bool = False
-    kill_at: float | None = None
-    wrong: int = 0
-    _rest: bytes = field(default=b"")
+    def __init__(self) -> None:
+        self.worker: str | None = None
+        self.grace: tuple[float, float] | None = None
+        self.ready = False
+        self.kill_at: float | None = None
+        self.wrong = 0
+        self._rest = b""
 
     def hear(self, data: bytes) -> None:
         """Take in what the pipe held. Anything may come: what is not understood is counted, never raised."""

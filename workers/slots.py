@@ -51,16 +51,13 @@ class Slots:
 
         At most `most`, but one of each queue that has any: a queue left out would starve while the others are idle.
         """
+        free = {queue: count for queue in self._free if (count := self.free(queue))}
         offer: list[tuple[str, int]] = []
-        most = max(most, sum(1 for queue in self._free if self.free(queue)))
-        while len(offer) < most:
-            waiting = [queue for queue in self._free if self.free(queue)]
-            if not waiting:
-                break
-            for queue in waiting[: most - len(offer)]:
-                number = self._free[queue].pop()
-                self._taken[queue].add(number)
-                offer.append((queue, number))
+        for queue, share in _shares(free, max(most, len(free))).items():
+            numbers = self._free[queue][-share:]
+            del self._free[queue][-share:]
+            self._taken[queue].update(numbers)
+            offer += [(queue, number) for number in reversed(numbers)]
         return offer
 
     def free(self, queue: str) -> int:
@@ -78,3 +75,14 @@ class Slots:
         if slot <= self.queues[queue]:
             self._free[queue].append(slot)
         self.changed.set()
+
+
+def _shares(free: Mapping[str, int], most: int) -> dict[str, int]:
+    """How many of each, at most `most` together: as if one after the other had taken one, in turn."""
+    left, shares = most, dict(free)
+    if sum(free.values()) <= most:
+        return shares
+    for turn, queue in enumerate(sorted(free, key=lambda name: free[name])):
+        shares[queue] = min(free[queue], left // (len(free) - turn))
+        left -= shares[queue]
+    return shares

@@ -32,7 +32,6 @@ from workers.wiring import RELAY, Wiring
 log = logging.getLogger(__name__)
 TICK = 0.25  # seconds between two looks at the deadlines
 LOCK_KEPT = 600.0  # seconds between two signs of life of the lock file
-UNUSED_END = 3.0  # seconds for a forkserver without children to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class End:
 class Worker:
     """A worker process. `main` works until it is asked to stop and says how it ended; `leave` ends the process then.
 
-    Made in the main thread before there is another thread or a connection: the forkserver is forked off here.
+    `fork` comes before `main`, and after whatever its children may share with it.
     """
 
     def __init__(self, options: Options) -> None:
@@ -77,15 +76,14 @@ class Worker:
         self.who = introduction(options.name, options.queues, identity.worker_id(self._line.supervised))
         self._line.introduce(self.who.id, options.shutdown_timeout, self._settings.kill_grace)
         self._lock = runfiles.hold(self.who.id)
-        kept = [] if self._lock.fd is None else [self._lock.fd]
-        self._forkserver = ForkServer.fork(forget=self._line.forget, keep=kept) if supported() else None
-        if self._forkserver is None:
-            log.warning("processes.unsupported", extra={"plain_handlers": "run in threads"})
+        self._forkserver: ForkServer | None = None
         self._book = LeaseBook(self._line.entered)
         self._claims = ClaimLedger(
             self.who, self._book, self._settings.lease_duration, self._settings.batch_size, self._settings.reconnect_max
         )
-        self._ends = EndLedger(self.who.id, self._settings.batch_size, self._settings.reconnect_max)
+        self._ends = EndLedger(
+            self.who.id, self._settings.batch_size, self._settings.reconnect_max, claims=self._claims
+        )
         self._stuck = StuckHandlers(self._book)
         self._pulse = Pulse()
         self._slots = Slots(options.queues)
@@ -100,6 +98,14 @@ class Worker:
         )
         self._failed = False
         self._hurry, self._stopping = asyncio.Event(), asyncio.Event()
+
+    def fork(self) -> None:
+        """Fork the forkserver off, in the main thread, before there is another thread or an open connection. What was
+        loaded and made by then is in memory once, for this process and all its children."""
+        kept = [] if self._lock.fd is None else [self._lock.fd]
+        self._forkserver = ForkServer.fork(forget=self._line.forget, keep=kept) if supported() else None
+        if self._forkserver is None:
+            log.warning("processes.unsupported", extra={"plain_handlers": "run in threads"})
 
     async def main(self, requests: protocol.StopRequests) -> "End":
         """Work until it is asked to stop; asked again, it returns everything at once. `requests`: what came so far."""
@@ -242,7 +248,7 @@ class Worker:
 
     def _on_work(self, queue: str) -> None:
         if queue in self._options.queues and not self._wiring.brokered:  # by a broker comes what there is to take
-            self._consumer.wake()
+            self._consumer.hear()
 
     def _on_queue(self, queue: str) -> None:
         if queue in self._options.queues:
@@ -285,10 +291,6 @@ class Worker:
     def abandoned(self) -> bool:
         """Whether its supervisor is gone, or can't be told anything any more."""
         return self._line.broken()
-
-    def unused(self) -> End:
-        """It is not wanted any more, before `main` began: end what was started for it."""
-        return End(clean=self._forkserver is None or self._forkserver.end(UNUSED_END))
 
     def leave(self, end: End) -> NoReturn:
         """End this process at once, and with it the threads of handlers that would not stop: whether those have ended

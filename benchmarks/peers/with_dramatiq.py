@@ -12,9 +12,9 @@ import dramatiq
 from dramatiq.brokers.rabbitmq import RabbitmqBroker
 
 from benchmarks import tally
-from benchmarks.driver import serve
+from benchmarks.driver import resting, serve
 
-URL = os.environ["BENCHMARK_BROKER"]
+URL = resting(os.environ["BENCHMARK_BROKER"])
 QUEUE = "dramatiq"
 broker = RabbitmqBroker(url=URL, confirm_delivery=True)
 dramatiq.set_broker(broker)

@@ -29,10 +29,10 @@ SETUPS = [
     ),
     Setup(
         "turno-process",
-        "embedded, plain def handlers in warm child processes, 1 process × 64 slots",
+        "embedded, plain def handlers in warm child processes, 1 process × 128 slots",
         EVERYTHING,
         10_000,
-        ("--queues", "default:64"),
+        ("--queues", "default:128"),
         type="bench.process",
     ),
     Setup(

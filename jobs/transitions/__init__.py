@@ -47,6 +47,7 @@ from jobs.transitions.reannounce import announced, reannounce, reannounce_oldest
 from jobs.transitions.renew import Renewal, cancels, renew, strays
 from jobs.transitions.settle import Settled, release, returned, settle, unstored
 from jobs.transitions.sql import CONTROL, DUE, GATES, OUTBOX, WORK
+from jobs.transitions.successors import Seats
 from jobs.transitions.take_back import take_back
 from jobs.transitions.unknown import fail_unknown, open_unknown, park_unknown, park_unserved, watch_unserved
 from jobs.transitions.unused import forget_circuits, forget_types
@@ -70,6 +71,7 @@ __all__ = [
     "Place",
     "QueueSettings",
     "Renewal",
+    "Seats",
     "Settled",
     "Swept",
     "Trip",

@@ -1,10 +1,9 @@
 """Enqueued -> Processing: by search (the N best of some queues) or by id and token (what a message named)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import orjson
 from django.db.backends.utils import CursorWrapper
 
 from jobs.outcomes import Claim
@@ -14,8 +13,8 @@ from jobs.transitions.admission import gated as at_gates
 from jobs.transitions.circuits import KEPT_BACK, park_circuit
 from jobs.transitions.gatekeeper import Gated
 from jobs.transitions.pauses import HELD_BACK, park_paused
-from jobs.transitions.seats import OR_GATED, SEATED, as_claims
-from jobs.transitions.sql import arrays, fetch, in_transaction
+from jobs.transitions.seats import OR_GATED, SEATED, as_claims, owned_by
+from jobs.transitions.sql import WORK, arrays, as_array, fetch, filled, in_transaction, notify
 from jobs.transitions.unknown import park_unknown
 
 ROUNDS = 8  # of one search: each finds what stands behind jobs that the one before had to park
@@ -105,15 +104,6 @@ class Wanted(NamedTuple):
     queue: str | None = None
 
 
-def _owner(worker_id: UUID, claim_id: UUID, label: Mapping[str, Any], lease: float) -> dict[str, Any]:
-    return {
-        "worker_id": worker_id,
-        "claim_id": claim_id,
-        "label": orjson.dumps(label).decode(),
-        "lease": float(lease),
-    }
-
-
 def claim_next(
     offer: Sequence[tuple[str, int]],
     *,
@@ -128,15 +118,16 @@ def claim_next(
 
     Only jobs of `types` are taken, by priority, then by the instant of enqueueing; those that a full key or a limit
     keeps from starting are parked. `lease` is in seconds, counted by the database. `label` names the worker for people.
-    Returns at most one job a slot. Raises OperationalError.
+    Returns at most one job a slot; where it is fewer for a queue no more of it wait, but for what others have locked,
+    and where ROUNDS were not enough, which is announced as new work is. Raises OperationalError.
     """
     if not offer or not types:
         return []
-    owner = _owner(worker_id, claim_id, label, lease)
+    owner = owned_by(worker_id, claim_id, label, lease)
     left = list(offer)
     rows: list[tuple[Any, ...]] = []
     for _round in range(ROUNDS):
-        found = in_transaction(using, _search(left, owner | {"types": list(types)}))
+        found = in_transaction(using, _search(left, owner | {"types": as_array(types)}))
         started, gated = _split(found)
         if gated:
             started += admit(gated, owner, waits=False, using=using)
@@ -146,11 +137,18 @@ def claim_next(
         # Others were parked, or somebody else has taken them meanwhile: what stands behind them is not known yet.
         if not left or len(started) == len(found):
             break
+    else:
+        _announce({queue for queue, _ in left}, using)  # who hears it looks on
     return as_claims(rows)
 
 
+def _announce(queues: Collection[str], using: str) -> None:
+    in_transaction(using, lambda cursor: notify(cursor, WORK, queues))
+
+
 def _search(offer: Sequence[tuple[str, int]], params: dict[str, Any]) -> Callable[[CursorWrapper], list[Any]]:
-    seats = {"queues": [queue for queue, _ in offer], "slots": [slot for _, slot in offer]}
+    queues, slots = filled([queue for queue, _ in offer]), filled([slot for _, slot in offer])
+    seats = {"queues": as_array(queues), "slots": as_array(slots)}
     return lambda cursor: fetch(cursor, CLAIM_NEXT, params | seats)
 
 
@@ -179,11 +177,12 @@ def claim(
     if not wanted:
         return []
     named = arrays(("ids", "tokens", "slots", "queues"), [Wanted(*one) for one in wanted])
-    params = _owner(worker_id, claim_id, label, lease) | named | {"types": None if types is None else list(types)}
+    named = {name: filled(values) for name, values in named.items()}
+    params = owned_by(worker_id, claim_id, label, lease) | named | {"types": None if types is None else list(types)}
 
     started, gated = _split(in_transaction(using, lambda cursor: fetch(cursor, CLAIM_BY_ID, params)))
     if gated:
-        started += admit(gated, _owner(worker_id, claim_id, label, lease), waits=True, using=using)
+        started += admit(gated, owned_by(worker_id, claim_id, label, lease), waits=True, using=using)
     return as_claims(started)
 
 

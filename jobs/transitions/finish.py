@@ -21,8 +21,10 @@ from jobs.transitions import keys
 from jobs.transitions.circuits import wake
 from jobs.transitions.handover import pass_on
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
-from jobs.transitions.parents import after_ends
-from jobs.transitions.sql import DUE, fetch, json_text, notify_all
+from jobs.transitions.parents import ANY_CHILD, after_ends
+from jobs.transitions.sql import DUE, arrays, json_text, notify_all
+from jobs.transitions.successors import Successors
+from jobs.transitions.together import together
 
 COLUMNS = {
     "id": "uuid",
@@ -204,21 +206,33 @@ def given(endings: Sequence[tuple[UUID, Ending]]) -> dict[str, Any]:
 
 
 def finish(
-    cursor: CursorWrapper, endings: Sequence[tuple[UUID, Ending]], *, locked: Collection[int] | None = None
+    cursor: CursorWrapper,
+    endings: Sequence[tuple[UUID, Ending]],
+    *,
+    locked: Collection[int] | None = None,
+    successors: Successors | None = None,
 ) -> list[Finished]:
     """Write the ends of executions, each as (worker that owned it, ending); wakes the queues it enqueued to.
 
-    Slots of concurrency keys are handed over to who waits for them, children are looked at whose last parent ended.
-    Keys are locked before jobs: whoever has locked the jobs has locked these keys before, and says which.
+    Slots of concurrency keys are handed over to who waits for them (`successors` start at once), children are looked at
+    whose last parent ended. Keys are locked before jobs: whoever has locked the jobs has locked these keys before, and
+    says which.
 
     Returns those whose fence held; the others were changed by nobody here.
     """
+    params = given(endings) | {"broker": broker()}
+    with together(cursor) as said:
+        if locked is None:
+            held = said.pose(keys.LOCK_HELD, arrays(("id", "token"), [(e.id, e.dispatch_id) for _, e in endings]))
+        written = said.pose(FINISH, params)
+        parents = said.pose(ANY_CHILD, {"ended": [e.id for _, e in endings]})
     if locked is None:
-        locked = keys.lock_held(cursor, [(e.id, e.dispatch_id) for _, e in endings])
-    written = fetch(cursor, FINISH, given(endings) | {"broker": broker()})
+        locked = {key for (key,) in held}
     found = [Finished(id_, token, State(state), queue, n) for id_, token, state, queue, n, *_ in written]
     if written and written[0][6]:
-        pass_on(cursor, written[0][6], locked)
+        if successors:
+            successors.free(f.dispatch_id for f in found)
+        pass_on(cursor, written[0][6], locked, successors)
     if closed := sorted({type_ for *_, type_, _freed in written if type_ is not None}):
         wake(cursor, limit=conf().recovery.batch_size, types=closed)
     soon = {e.dispatch_id for _, e in endings if e.delay is not None and e.delay <= conf().scheduler.interval}
@@ -226,5 +240,6 @@ def finish(
     failed = any(f.state is State.FAILED for f in found)
     again = enqueued((f.queue for f in found if f.state is State.ENQUEUED), letters=failed)
     notify_all(cursor, [*again, *([(DUE, "")] if due else [])])
-    after_ends(cursor, [f.id for f in found if f.state in FINAL])
+    if parents != [(0,)]:
+        after_ends(cursor, [f.id for f in found if f.state in FINAL])
     return found

@@ -20,9 +20,9 @@ from jobs.transitions.rates import Budget
 from jobs.transitions.sql import arrays, fetch, unnest
 
 LIMITS = f"""
-SELECT 'type', name FROM ({LIMITED}) AS limited WHERE name = ANY(%(types)s::text[])
+SELECT 'limit', 'type', name FROM ({LIMITED}) AS limited WHERE name = ANY(%(types)s::text[])
 UNION ALL
-SELECT 'rate', type FROM turno.rates WHERE type = ANY(%(types)s::text[])
+SELECT 'limit', 'rate', type FROM turno.rates WHERE type = ANY(%(types)s::text[])
 """
 RATES = """
 SELECT type, allowed, "window", spent, extract(epoch FROM clock_timestamp())::float8 FROM turno.rates
@@ -61,6 +61,7 @@ SELECT 'circuit', 'type', type FROM (
 UNION ALL
 SELECT 'queue', 'queue', p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED} AND p.value = ANY(%(queues)s::text[])
 """
+LIMITS_AND_OTHERS = f"{LIMITS} UNION ALL {OTHERS}"
 
 
 class Gated(NamedTuple):
@@ -100,12 +101,15 @@ class NotLocked(Exception):
 
 
 class Gates:
-    """Make it before the jobs are locked, by `in_order` or `what_is_free`; then `count`, then `ask`, then `write`."""
+    """Make it before the jobs are locked, by `in_order`, or of parked ones, which are locked, by `what_is_free`; then
+    `count`, then `ask`, then `write`."""
 
-    def __init__(self, cursor: CursorWrapper, named: Mapping[tuple[str, str], int], types: Collection[str]) -> None:
+    def __init__(
+        self, cursor: CursorWrapper, named: Mapping[tuple[str, str], int], limits: Iterable[tuple[str, str, str]]
+    ) -> None:
         self._cursor = cursor
         self._ids = dict(named)
-        found = fetch(cursor, LIMITS, {"types": sorted(types)})
+        found = [(kind, name) for what, kind, name in limits if what == "limit"]
         self._limited = {name for kind, name in found if kind == TYPE}
         self._rated = {name for kind, name in found if kind != TYPE}
         self._budgets: dict[str, Budget] = {}
@@ -123,7 +127,7 @@ class Gates:
     def in_order(cls, cursor: CursorWrapper, wanted: Sequence[Gated], also: Iterable[tuple[str, str]] = ()) -> "Gates":
         """All gates of these jobs, and `also`, waited for in the one order of all."""
         types = {job.type for job in wanted}
-        gates = cls(cursor, {}, types)
+        gates = cls(cursor, {}, fetch(cursor, LIMITS, {"types": sorted(types)}))
         named = {(KEY, job.key) for job in wanted if job.key is not None} | {(TYPE, name) for name in gates._limited}
         gates._ids = keys.lock(cursor, {*named, *also})
         gates._lock_rates(types, RATES)
@@ -134,9 +138,12 @@ class Gates:
     def what_is_free(
         cls, cursor: CursorWrapper, wanted: Sequence[Gated], held: Mapping[tuple[str, str], int]
     ) -> "Gates":
-        """The gates `held`, which are locked here before, and of the others those that nobody has locked."""
+        """The gates `held`, which are locked here before, and of the others those that nobody has locked; pauses and
+        breakers are heeded too."""
         types = {job.type for job in wanted}
-        gates = cls(cursor, held, types)
+        found = fetch(cursor, LIMITS_AND_OTHERS, _asked(wanted))
+        gates = cls(cursor, held, found)
+        gates._heed(found)
         named = {(KEY, job.key) for job in wanted if job.key is not None} | {(TYPE, name) for name in gates._limited}
         gates._ids |= keys.lock_free(cursor, named - gates._ids.keys())
         gates._lock_rates(types, f"{RATES} SKIP LOCKED")
@@ -159,18 +166,15 @@ class Gates:
 
     def heed_others(self, wanted: Sequence[Gated]) -> None:
         """Of parked jobs, which are locked: look at pauses and breakers too, so that none takes a slot in vain."""
-        asked = {
-            "types": sorted({job.type for job in wanted}),
-            "keys": sorted({job.key for job in wanted if job.key is not None}),
-            "tags": sorted({tag for job in wanted for tag in job.tags}),
-            "queues": sorted({job.queue for job in wanted}),
-        }
-        for what, scope, value in fetch(self._cursor, OTHERS, asked):
+        self._heed(fetch(self._cursor, OTHERS, _asked(wanted)))
+
+    def _heed(self, others: Iterable[tuple[str, str, str]]) -> None:
+        for what, scope, value in others:
             if what == "pause":
                 self._pauses.append((scope, value))
             elif what == "circuit":
                 self._broken.add(value)
-            else:
+            elif what == "queue":
                 self.paused_queues.add(value)
 
     def _held_back(self, job: Gated) -> Stop | None:
@@ -179,13 +183,22 @@ class Gates:
                 return Stop(Waiting.PAUSE, f"{scope}:{value}")
         return Stop(Waiting.CIRCUIT, job.type) if job.type in self._broken else None
 
-    def count(self, *, waking: bool = False, coming: Mapping[int, Sequence[Coming]] | None = None) -> None:
+    def count(
+        self,
+        *,
+        waking: bool = False,
+        coming: Mapping[int, Sequence[Coming]] | None = None,
+        taken: Mapping[int, Collection[int]] | None = None,
+    ) -> None:
         """Count what is taken, in a statement after the locks; what `coming` has of a key may be as good as taken.
 
-        `waking`: the jobs are to be woken, and not to be started. None of them pays, and those before them count.
+        `waking`: the jobs are to be woken, and not to be started. None of them pays, and those before them count. Of
+        some keys it is known which slots are `taken`, by such a statement.
         """
-        rows = fetch(self._cursor, TAKEN, {"keys": sorted(self._ids.values())}) if self._ids else []
-        self._taken = {key: set() for key in self._ids.values()}
+        taken = taken or {}
+        unknown = sorted(set(self._ids.values()) - taken.keys())
+        rows = fetch(self._cursor, TAKEN, {"keys": unknown}) if unknown else []
+        self._taken = {key: set(taken.get(key, ())) for key in self._ids.values()}
         for key, slot, _job, _token in rows:
             self._taken[key].add(slot)
         self._own = {(job, token, key) for key, _slot, job, token in rows}
@@ -257,6 +270,15 @@ class Gates:
         news = [(type_, orjson.dumps(budget.spent).decode()) for type_, budget in self._budgets.items() if budget.news]
         if news:
             self._cursor.execute(SPEND, arrays(("type", "spent"), news))
+
+
+def _asked(wanted: Sequence[Gated]) -> dict[str, list[str]]:
+    return {
+        "types": sorted({job.type for job in wanted}),
+        "keys": sorted({job.key for job in wanted if job.key is not None}),
+        "tags": sorted({tag for job in wanted for tag in job.tags}),
+        "queues": sorted({job.queue for job in wanted}),
+    }
 
 
 def promised(cursor: CursorWrapper, types: Iterable[str]) -> list[tuple[str, int]]:

@@ -15,15 +15,19 @@ from jobs.transitions import keys
 from jobs.transitions.gatekeeper import Coming, Gated, Gates, NotLocked, Stop
 from jobs.transitions.keys import Woken
 from jobs.transitions.sql import GATES, arrays, fetch, notify, unnest
+from jobs.transitions.successors import Successors
+from jobs.transitions.together import together
 
 COLUMNS = "type, queue, tags, concurrency_key, concurrency_limit"  # of a parked job
 SPARE = 4  # parked jobs that are looked at beyond those that there is room for
 TURNS = 20  # looks at one key in one transaction: each finds what stands behind those that have gone to another gate
 
+# Of locked keys what is taken, and who is about to take some of the rest.
 COMING = f"""
-SELECT k.id, k.kind, k.value, e.queue, e.type, e.priority, e.lately, count(e.queue)
+SELECT k.id, k.kind, k.value, ARRAY(SELECT s.slot FROM turno.concurrency_slots AS s WHERE s.key_id = k.id),
+    e.queue, e.type, e.priority, e.lately, count(e.queue)
 FROM turno.concurrency_keys AS k LEFT JOIN LATERAL ({keys.COMING}) AS e ON true
-WHERE k.id = ANY(%(keys)s::bigint[])
+WHERE k.id = ANY (ARRAY(SELECT unnest(%(keys)s::bigint[])))
 GROUP BY k.id, e.queue, e.type, e.priority, e.lately
 """
 # By the index of what is parked at these gates, and no other: the state is tested where the rows are written.
@@ -82,13 +86,15 @@ FROM {unnest("i", MOVE_COLUMNS)} WHERE j.id = i.id AND COALESCE(j.state, '') = '
 """
 
 
-def pass_on(cursor: CursorWrapper, freed: Sequence[int], locked: Collection[int]) -> int:
+def pass_on(
+    cursor: CursorWrapper, freed: Sequence[int], locked: Collection[int], successors: Successors | None = None
+) -> int:
     """Wake who waits for the keys `freed` (one entry a slot): at those of `locked` now, at the others whoever leads
-    does so after the commit. Returns how many were woken now."""
+    does so after the commit. Of those woken now `successors` start at once. Returns how many these are."""
     later = sorted(set(freed) - set(locked))
     if later:
         tell(cursor, later)
-    return hand_over(cursor, [key for key in freed if key in locked])
+    return hand_over(cursor, [key for key in freed if key in locked], successors=successors)
 
 
 def tell(cursor: CursorWrapper, ids: Iterable[int]) -> None:
@@ -115,6 +121,7 @@ def hand_over(
     depth: int | None = None,
     held: Mapping[tuple[str, str], int] | None = None,
     asleep: Collection[str] = (),
+    successors: Successors | None = None,
 ) -> int:
     """Wake the best of those that are parked at keys with room, each with the slots that it will run on; how many.
 
@@ -125,29 +132,33 @@ def hand_over(
     if not freed:
         return 0
     depth = max(map(freed.count, set(freed))) + SPARE if depth is None else depth
-    known = fetch(cursor, COMING, {"keys": sorted(set(freed))})
+    with_room, seen = set(freed), list[UUID]()
+    waits = {"keys": sorted(with_room), "depth": depth, "seen": seen}
+    with together(cursor) as said:
+        known = said.pose(COMING, {"keys": sorted(with_room)})
+        rows = said.pose(NEXT, waits)
     names = dict(held or {}) | {(kind, value): id_ for id_, kind, value, *_ in known}
     coming: dict[int, list[Coming]] = {}
-    for id_, _kind, _value, *some in known:
+    taken: dict[int, list[int]] = {id_: numbers for id_, _kind, _value, numbers, *_ in known}
+    for id_, _kind, _value, _taken, *some in known:
         if some[-1] and some[0] not in asleep:
             coming.setdefault(id_, []).append(Coming(*some))
-    seen: list[UUID] = []
-    with_room = set(freed)
     woken = 0
-    for _turn in range(TURNS):
-        rows = fetch(cursor, NEXT, {"keys": sorted(with_room), "depth": depth, "seen": seen}) if with_room else []
+    for turn in range(TURNS):
+        if turn:
+            waits |= {"keys": sorted(with_room), "seen": seen}
+            rows = fetch(cursor, NEXT, waits) if with_room else []
         found = [waiting(row[1:]) for row in rows]
         if not found:
             return woken
         gates = Gates.what_is_free(cursor, found, names)
-        gates.heed_others(found)
         gates.paused_queues.update(asleep)
-        gates.count(waking=True, coming=coming)
+        gates.count(waking=True, coming=coming, taken=taken)
         decided = _decide(gates, found, [row[0] for row in rows])
-        woken += let_through(cursor, gates, decided.through, decided.elsewhere)
+        woken += let_through(cursor, gates, decided.through, decided.elsewhere, successors)
         if decided.unsure:
             tell(cursor, sorted(with_room))
-        names, with_room = gates.locked, with_room - decided.full
+        names, with_room, taken = gates.locked, with_room - decided.full, {}
         seen += [job.id for job in found]
     if with_room:
         tell(cursor, sorted(with_room))
@@ -192,7 +203,11 @@ def _kind(stop: Stop) -> str:
 
 
 def let_through(
-    cursor: CursorWrapper, gates: Gates, through: Sequence[Gated], elsewhere: Sequence[tuple[Gated, Stop]]
+    cursor: CursorWrapper,
+    gates: Gates,
+    through: Sequence[Gated],
+    elsewhere: Sequence[tuple[Gated, Stop]],
+    successors: Successors | None = None,
 ) -> int:
     """Write what was decided of parked jobs that are locked here: those that go on, and those that wait elsewhere."""
     slots, gates.slots = gates.slots, []  # written with the tokens, below
@@ -200,8 +215,9 @@ def let_through(
     if elsewhere:
         cursor.execute(MOVE, arrays(MOVE_COLUMNS, [(job.id, str(stop.waiting), stop.gate) for job, stop in elsewhere]))
         tell_of_rates(cursor, (stop for _, stop in elsewhere))
-    woken = [Woken(job.id, job.token, job.queue not in gates.paused_queues) for job in through]
-    return keys.wake(cursor, woken, slots)
+    started = successors.start(cursor, through, slots) if successors else set[UUID]()
+    woken = [Woken(job.id, job.token, job.queue not in gates.paused_queues) for job in through if job.id not in started]
+    return len(started) + keys.wake(cursor, woken, [slot for slot in slots if slot.job not in started])
 
 
 def waited_at(cursor: CursorWrapper, wanted: Collection[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.serving import coming
 from jobs.transitions.outbox import broker, dispatch, enqueued
-from jobs.transitions.sql import arrays, fetch, notify_all, unnest
+from jobs.transitions.sql import arrays, fetch, filled, notify_all, unnest
 
 KEY, TYPE = "key", "type"
 
@@ -131,7 +131,10 @@ def find(cursor: CursorWrapper, wanted: Iterable[tuple[str, str]]) -> dict[tuple
 
 def lock_held(cursor: CursorWrapper, held: Sequence[tuple[UUID, UUID]]) -> set[int]:
     """Lock the keys of the slots that executions (id, dispatch token) hold, before their jobs are; their ids."""
-    return {key for (key,) in fetch(cursor, LOCK_HELD, arrays(("id", "token"), held))} if held else set()
+    if not held:
+        return set()
+    given = {name: filled(values) for name, values in arrays(("id", "token"), held).items()}
+    return {key for (key,) in fetch(cursor, LOCK_HELD, given)}
 
 
 def of_running(which: str) -> str:

@@ -5,7 +5,7 @@ A batch that fails with a data error is halved until the bad row stands alone; t
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
 
 from jobs.fingerprint import fingerprint
-from jobs.outcomes import Ending, ErrorInfo
+from jobs.outcomes import Claim, Ending, ErrorInfo
 from jobs.states import FailureKind, Outcome, Reason, State
 from jobs.text import clean, first_line
 from jobs.transitions import keys
@@ -21,6 +21,7 @@ from jobs.transitions.finish import Finished, finish, seconds
 from jobs.transitions.notes import write_logs
 from jobs.transitions.probes import probed
 from jobs.transitions.sql import fetch, in_transaction, refused
+from jobs.transitions.successors import Seats, Successors
 
 log = logging.getLogger(__name__)
 
@@ -46,40 +47,46 @@ WHERE dispatch_id = ANY(%(tokens)s::uuid[]) AND worker_id = %(worker_id)s::uuid 
 class Settled:
     """What became of one ending: `state` is the job's state now, None when the lease was lost and nothing was written.
 
-    `again` says that an earlier call had written it already (its answer was lost).
+    `again` says that an earlier call had written it already (its answer was lost). `successor` is the job that has
+    started in its slot, where that was offered.
     """
 
     dispatch_id: UUID
     state: State | None
     again: bool = False
+    successor: Claim | None = field(default=None, compare=False)
 
 
-def settle(endings: Sequence[Ending], *, worker_id: UUID, using: str = "default") -> list[Settled]:
-    """Write the ends of executions that `worker_id` owns; one answer an ending, in order.
+def settle(
+    endings: Sequence[Ending], *, worker_id: UUID, seats: Seats | None = None, using: str = "default"
+) -> list[Settled]:
+    """Write the ends of executions that `worker_id` owns; one answer an ending, in order. In slots that it offers
+    (`seats`) start those who were woken by these ends.
 
     Repeating a call is safe: what is written already is answered with `again`. Raises OperationalError when the
     database is away; then nothing is known, and the same call must be made again.
     """
     known: dict[UUID, Settled] = {}
-    for batch in _halving(list(endings), worker_id, using):
+    for batch in _halving(list(endings), worker_id, seats, using):
         known.update((settled.dispatch_id, settled) for settled in batch)
     return [known[ending.dispatch_id] for ending in endings]
 
 
-def _halving(endings: list[Ending], worker_id: UUID, using: str) -> list[list[Settled]]:
+def _halving(endings: list[Ending], worker_id: UUID, seats: Seats | None, using: str) -> list[list[Settled]]:
     if not endings:
         return []
     try:
-        return [in_transaction(using, lambda cursor: _settle(cursor, endings, worker_id))]
+        return [in_transaction(using, lambda cursor: _settle(cursor, endings, worker_id, seats))]
     except (DatabaseError, UnicodeError) as error:
         if not refused(error):
             raise
         if len(endings) > 1:
             middle = len(endings) // 2
-            return _halving(endings[:middle], worker_id, using) + _halving(endings[middle:], worker_id, using)
+            halves = endings[:middle], endings[middle:]
+            return [batch for half in halves for batch in _halving(half, worker_id, seats, using)]
         bad = unstored(endings[0], error)
         log.error("result_not_stored", extra={"job": str(bad.id), "error": str(error)[:300]})
-        return [in_transaction(using, lambda cursor: _settle(cursor, [bad], worker_id))]
+        return [in_transaction(using, lambda cursor: _settle(cursor, [bad], worker_id, seats))]
 
 
 def unstored(ending: Ending, error: Exception) -> Ending:
@@ -127,15 +134,17 @@ def _with_causes(cursor: CursorWrapper, endings: Sequence[Ending]) -> Sequence[E
     return [known(ending) for ending in endings]
 
 
-def _settle(cursor: CursorWrapper, endings: Sequence[Ending], worker_id: UUID) -> list[Settled]:
+def _settle(cursor: CursorWrapper, endings: Sequence[Ending], worker_id: UUID, seats: Seats | None) -> list[Settled]:
     endings = _with_causes(cursor, endings)
-    written = finish(cursor, [(worker_id, _measured(ending)) for ending in endings])
+    successors = Successors(seats) if seats else None
+    written = finish(cursor, [(worker_id, _measured(ending)) for ending in endings], successors=successors)
     executions = {done.dispatch_id: done.execution for done in written}
     write_logs(
         cursor,
         [(e.id, executions[e.dispatch_id], line) for e in endings if e.dispatch_id in executions for line in e.logs],
     )
-    settled = [Settled(done.dispatch_id, done.state) for done in written]
+    started = successors.claims() if successors else {}
+    settled = [Settled(done.dispatch_id, done.state, successor=started.get(done.dispatch_id)) for done in written]
     rest = {ending.dispatch_id for ending in endings} - executions.keys()
     if rest:
         tokens = {"tokens": list(rest), "worker_id": worker_id}

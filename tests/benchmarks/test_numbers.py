@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import report
 from benchmarks.figure import Figure
+from benchmarks.figures.upkeep import growth
 from benchmarks.plan import FIGURES, chosen, words
 from benchmarks.runner import Measured, compared, comparison_line, summary
 from benchmarks.stats import Ratio, Spread, percentile
@@ -186,3 +187,18 @@ def test_sides_can_be_named_and_a_star_stands_for_all_of_turno():
     assert chosen(figure, only=frozenset({"turno"}), profile="both") == ["turno"]
     starred = chosen(figure, only=frozenset({"turno*", "pgqueuer"}), profile="both")
     assert starred == ["turno", "turno-cluster", "turno-process", "turno-thread", "pgqueuer"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "grown"),
+    [
+        ({1: 20.0, 2: 4.0}, {1: 21.5, 2: 4.0}, 1.5),
+        ({1: 20.0, 2: 4.0}, {1: 20.0, 3: 4.0, 4: 4.0, 5: 4.0}, 0.0),
+        ({1: 20.0, 2: 4.0, 3: 4.0}, {1: 20.0, 4: 5.0}, 2.0),
+        ({1: 20.0}, {1: 20.0, 2: 4.0}, 0.0),
+        ({1: 20.0, 2: 4.0}, {1: 20.0}, 0.0),
+    ],
+    ids=["who stayed", "more children", "fewer and larger ones", "the first child", "the last one went"],
+)
+def test_memory_has_grown_by_what_processes_need_more_and_not_by_how_many_children_there_are(before, after, grown):
+    assert growth(before, after) == pytest.approx(grown)

@@ -9,9 +9,10 @@ import threading
 import time
 
 import pytest
+from pika import URLParameters
 
 from benchmarks import tally
-from benchmarks.driver import Driver, DriverError
+from benchmarks.driver import Driver, DriverError, resting
 from benchmarks.sides.peers import REQUIREMENTS
 from benchmarks.usage import Meter, cpu_seconds, memory_mb
 from tests.kit.processes import PROJECT
@@ -123,3 +124,10 @@ def test_every_wish_of_the_peers_is_locked_with_its_hash_and_no_address_is_named
     assert set(wishes) <= set(entries)
     assert len(entries) == len(re.findall(r"^[a-z]", locked, re.MULTILINE))
     assert "://" not in locked
+
+
+@pytest.mark.parametrize("end", ["", "/", "/%2F", "/?channel_max=7"])
+def test_a_drivers_connection_to_the_broker_may_rest_for_as_long_as_the_others_are_measured(end):
+    parameters = URLParameters(resting(f"amqp://turno:secret@127.0.0.1:5672{end}"))
+    assert parameters.heartbeat == 0
+    assert (parameters.virtual_host, parameters.port) == ("/", 5672)

@@ -19,6 +19,7 @@ CHAPTERS = [
     (MANUAL / "en" / "installation.md", MANUAL / "pt-BR" / "instalacao.md"),
     (MANUAL / "en" / "dashboard.md", MANUAL / "pt-BR" / "painel.md"),
     (MANUAL / "en" / "scaling.md", MANUAL / "pt-BR" / "escalar.md"),
+    (MANUAL / "en" / "performance.md", MANUAL / "pt-BR" / "desempenho.md"),
     (MANUAL / "en" / "troubleshooting.md", MANUAL / "pt-BR" / "solucao-de-problemas.md"),
 ]
 both = pytest.mark.parametrize("pages", CHAPTERS, ids=lambda pages: pages[0].stem)

@@ -27,7 +27,7 @@ def house_with(monkeypatch):
     def make(**worker):
         settings = conf()
         changed = settings.model_copy(update={"worker": settings.worker.model_copy(update=worker)})
-        for module in ("child", "handle", "processes"):
+        for module in ("child", "docket", "processes"):
             monkeypatch.setattr(f"workers.isolation.{module}.conf", lambda: changed)
         made.append(House())
         return made[-1]

@@ -14,12 +14,13 @@ from typing import Any
 
 from jobs.errors import JobCancelled, JobTimeout
 from turno.handlers import JobContext, job_type
+from workers.protocol import CHILD_VARIABLE
 
 
 def _stillborn() -> None:
-    """While the file named in ISO_STILLBORN is there, nobody outlives the fork that made it."""
+    """While the file named in ISO_STILLBORN is there, no child outlives the fork that made it."""
     file = os.environ.get("ISO_STILLBORN", "")
-    if file and Path(file).exists():
+    if file and CHILD_VARIABLE in os.environ and Path(file).exists():
         with Path(file).open("a") as forks:
             forks.write("x")
         os._exit(9)

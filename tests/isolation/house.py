@@ -49,7 +49,7 @@ class House:
 
     def _done(self, execution: Execution, ending: Ending) -> None:
         with self._changed:
-            execution.held.ended = True
+            execution.held.end()
             self._ends[execution.held] = ending
             self._times[execution.held] = self._times.get(execution.held, 0) + 1
             self._changed.notify_all()

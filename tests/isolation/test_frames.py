@@ -147,4 +147,6 @@ def test_the_largest_result_and_log_fit_into_a_frame():
 
 def test_a_job_comes_through_with_its_claim():
     job = frames.Job(3, claim_of("iso.echo", {"é": [1, None]}, timeout=2.5), 12.5, "folder", last=True)
-    assert frames.unpack_job(frames.pack_job(job)[frames.HEADER.size :]) == job
+    frame = frames.pack_job(job)
+    assert frames.unpack_job(frame) == job
+    assert frames.size_and_number(frame[:50]) == (len(frame), 3)

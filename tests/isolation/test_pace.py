@@ -3,6 +3,7 @@ children that only take their time."""
 
 import asyncio
 import selectors
+from collections import deque
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +14,14 @@ import tests.isolation.handlers  # noqa: F401  (registers the types)
 from tests.isolation.house import claim_of
 from workers.execution import Execution, prepare
 from workers.isolation import pace, processes
+from workers.isolation.docket import Given
 from workers.leases import Held
 
 BIRTH = 0.02  # seconds
 HOURS = 10_000.0
 NOTHING = 0.0002  # seconds: a job of no length
 SLOTS = 100
+TYPES = {NOTHING: "iso.echo", 0.008: "iso.talk", 0.05: "iso.hold", HOURS: "iso.family"}  # one for each length
 
 
 class Skipping(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
@@ -47,24 +50,45 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 class Sleeper:
-    """A child whose jobs take as long as their payload says."""
+    """A child whose jobs take as long as their payload says, and that has begun with the first as soon as it has it."""
 
     def __init__(self, number: int, pid: int, _: list[int], owner: Any, loop: Loop) -> None:
         self.id, self.pid, self.owner, self.loop = number, pid, owner, loop
-        self.execution: Execution | None = None
+        self.docket = self
+        self.jobs: deque[Given] = deque()
+        self.begun = True
         self.last = self.leaving = False
         self.since = self.lasted = 0.0
+        self.type = ""
         self.idle_since = loop.time()
 
-    def give(self, execution: Execution, *, last: bool) -> None:
-        self.execution, self.last, self.since = execution, last, self.loop.time()
+    @property
+    def execution(self) -> Execution | None:
+        return self.jobs[0].execution if self.jobs else None
+
+    def give(self, execution: Execution, *, last: bool = False, due: float = 0.0, length: float = 0.0) -> bool:
         self.loop.spend(pace.PACE)  # what the pool's thread does for a job
-        self.loop.call_later(execution.held.claim.payload["seconds"], self.end)
+        self.jobs.append(Given(0, execution, due, length, self.loop.time(), b""))
+        if len(self.jobs) == 1:
+            self.last = last
+            self._begin()
+        return True
+
+    def _begin(self) -> None:
+        self.since = self.loop.time()
+        self.loop.call_later(self.jobs[0].execution.held.claim.payload["seconds"], self.end)
+
+    def take_back(self, *, but_first: bool = False) -> list[Given]:
+        back = [*self.jobs][1:]
+        for _ in back:
+            self.jobs.pop()
+        return back
 
     def end(self) -> None:
-        execution, self.execution = self.execution, None
-        assert execution is not None
-        self.lasted, self.idle_since = execution.held.claim.payload["seconds"], self.loop.time()
+        claim, execution = self.jobs[0].execution.held.claim, self.jobs.popleft().execution
+        self.lasted, self.type, self.idle_since = claim.payload["seconds"], claim.type, self.loop.time()
+        if self.jobs:
+            self._begin()
         self.owner.ended(execution, execution.not_started())
         self.owner.freed(self)
 
@@ -106,10 +130,11 @@ class Slots:
         if self.follow:
             self.loop.call_soon(self.start, seconds)
 
-    def start(self, *each: float, **fields: Any) -> list[Execution]:
+    def start(self, *each: float, type_: str | None = None, **fields: Any) -> list[Execution]:
         """Start jobs that take so long."""
         came = self.loop.time()
-        claims = [claim_of("iso.hold", {"seconds": seconds, "came": came}, **fields) for seconds in each]
+        told = [(type_ or TYPES[seconds], {"seconds": seconds, "came": came}) for seconds in each]
+        claims = [claim_of(*one, **fields) for one in told]
         executions = [prepare(Held(claim, came + HOURS), lambda _: None) for claim in claims]
         self.pool._start_all(executions)
         return executions
@@ -131,7 +156,7 @@ class Slots:
 @pytest.fixture
 def slots(monkeypatch: pytest.MonkeyPatch):
     loop = Loop()
-    monkeypatch.setattr(processes.asyncio, "new_event_loop", lambda: loop)
+    monkeypatch.setattr(processes, "new_loop", lambda _: loop)
     monkeypatch.setattr(processes, "Supply", Births)
     monkeypatch.setattr(processes, "Child", Sleeper)
     yield Slots(loop)
@@ -157,7 +182,8 @@ def children_that_leave(slots: Slots) -> None:
     slots.start(*[HOURS] * 49)
     slots.run(2)
     for child in slots.pool._children.values():
-        child.execution, child.leaving = None, True
+        child.jobs.clear()
+        child.leaving = True
 
 
 @pytest.mark.parametrize("kept", [long_jobs, jobs_of_their_own, children_that_leave])
@@ -194,7 +220,7 @@ def test_behind_jobs_of_no_length_none_waits_longer_than_its_place_allows(slots)
 @pytest.fixture
 def idle(slots) -> Slots:
     """Children that have ended jobs of no length a moment ago, and no more jobs."""
-    slots.start(*[NOTHING] * 20)
+    slots.start(*[NOTHING] * 40)
     slots.run(1)
     slots.follow = False
     slots.run(0.01)
@@ -206,7 +232,7 @@ def idle(slots) -> Slots:
 def test_a_child_is_asked_for_when_something_has_waited_though_nothing_ends(idle):
     children, came = idle.children, idle.loop.time()
     idle.start(*[HOURS] * children, HOURS)
-    assert list(idle.pool._waiting.values()) == [pytest.approx(came + pace.FLOW)]  # those before it did not wait
+    assert list(idle.pool._rota.waiting.values()) == [pytest.approx(came + pace.FLOW)]  # those before it did not wait
     idle.run(pace.FLOW / 2)
     assert idle.births.asked < came
     idle.run(1)
@@ -219,9 +245,9 @@ def test_ends_since_then_do_not_put_that_off(idle, monkeypatch):
     children, came = idle.children, idle.loop.time()
     ends = len(idle.ended)
     idle.start(*[HOURS] * (children - 1), *[NOTHING] * 20, HOURS, HOURS)
-    idle.run(pace.FLOW * 0.9)
+    idle.run(pace.FLOW * 0.7)
     assert len(idle.ended) - ends == 20
-    assert idle.pool._pace.flows_until > came + pace.FLOW * 1.2
+    assert idle.pool._rota.pace.flows_until > came + pace.FLOW * 1.2
     assert idle.births.asked < came
     idle.run(1)
     assert idle.births.asked == pytest.approx(came + pace.FLOW, abs=children * pace.PACE)
@@ -230,11 +256,11 @@ def test_ends_since_then_do_not_put_that_off(idle, monkeypatch):
 def test_for_a_job_that_its_child_did_not_begin_another_is_asked_for_at_once(idle):
     given = idle.start(*[HOURS] * idle.children, HOURS)
     child = next(iter(idle.pool._children.values()))
-    not_begun, child.execution, child.leaving = child.execution, None, True
+    not_begun, child.leaving = child.jobs.popleft().execution, True
     idle.pool.not_begun(not_begun, stillborn=False)
-    idle.pool._pump()
+    idle.pool._rota.pump()
     assert idle.births.asked == idle.loop.time()
-    assert list(idle.pool._waiting) == [not_begun, given[-1]]
+    assert list(idle.pool._rota.waiting) == [not_begun, given[-1]]
 
 
 @pytest.mark.parametrize(
@@ -244,8 +270,9 @@ def test_for_a_job_that_its_child_did_not_begin_another_is_asked_for_at_once(idl
 )
 def test_a_child_turns_that_will_be_free_in_a_moment(ago: float, last: bool, turn: bool):
     now, long = 100.0, 0.004
-    freed = SimpleNamespace(execution=None, leaving=False, lasted=long, idle_since=now)
-    others = [SimpleNamespace(execution=object(), leaving=False, last=last, since=now - ago) for _ in range(40)]
+    freed = SimpleNamespace(execution=None, leaving=False, lasted=long, type="any", idle_since=now)
+    docket = SimpleNamespace(last=last, since=now - ago)
+    others = [SimpleNamespace(execution=object(), leaving=False, docket=docket) for _ in range(40)]
     seen: Any = pace.Pace()
     for _ in range(10):  # that its jobs are long is believed after some
         seen.freed(freed, [freed, *others], 41)
@@ -256,8 +283,7 @@ def test_a_child_turns_that_will_be_free_in_a_moment(ago: float, last: bool, tur
 
 def test_a_job_that_a_buried_child_had_not_begun_gets_another_though_nothing_else_happens(slots, monkeypatch):
     def died(self: Sleeper, _: object) -> None:
-        execution, self.execution = self.execution, None
-        self.owner.not_begun(execution, stillborn=False)
+        self.owner.not_begun(self.jobs.popleft().execution, stillborn=False)
 
     monkeypatch.setattr(Sleeper, "alive", False, raising=False)
     monkeypatch.setattr(Sleeper, "died", died, raising=False)

@@ -1,5 +1,6 @@
 """What a child puts back between two jobs, and what makes it end."""
 
+import gc
 import os
 import signal
 
@@ -10,6 +11,7 @@ import tests.isolation.handlers  # noqa: F401
 from jobs.states import Outcome, State
 from tests.isolation.house import House, told
 from tests.kit.processes import eventually
+from workers.execution import Execution
 
 pytestmark = pytest.mark.crash
 
@@ -109,3 +111,15 @@ def backends() -> set[int]:
     with connections["default"].cursor() as cursor:
         cursor.execute(BACKENDS)
         return {pid for (pid,) in cursor.fetchall()}
+
+
+def test_what_has_ended_leaves_the_workers_memory_at_once_and_waits_for_no_collection(house):
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            house.run("iso.echo")
+        house.forget()
+        assert not [one for one in gc.get_objects() if isinstance(one, Execution)]
+    finally:
+        gc.enable()

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.errors import Invalid, PayloadTooLarge
-from jobs.jsonvalues import DEEPEST, LARGEST, JsonProblem, canonical_hash, encode, loads
+from jobs.jsonvalues import DEEPEST, LARGEST, JsonProblem, canonical_hash, encode, has_long_number, loads
+from jobs.transitions import seats
 
 ROOMY = {"depth": 64, "max_bytes": 262_144}
 
@@ -203,3 +204,37 @@ def test_the_last_of_two_equal_keys_holds():
 def test_long_whole_numbers_keep_their_digits():
     number = random.Random(7).getrandbits(900)
     assert loads(b'{"a":%d,"b":1.5}' % number) == {"a": number, "b": 1.5}
+
+
+@pytest.mark.parametrize("digits", [1, 18, 19, 20, 37, 38])
+def test_nineteen_digits_in_a_row_are_found_wherever_they_stand(digits):
+    for before in range(39):
+        for after in (0, 1, 18, 19):
+            text = "x" * before + "1234567890" * 4
+            text = text[: before + digits] + "x" * after
+            assert has_long_number(text) is has_long_number(text.encode()) is (digits >= 19), (before, after)
+
+
+@pytest.mark.parametrize("before", range(19))
+def test_digits_that_are_interrupted_are_no_row(before):
+    for cut in range(1, 36):
+        row = "9" * min(cut, 18) + "." + "9" * min(36 - cut, 18)
+        assert not has_long_number("x" * before + row + "x" * 19)
+        assert not has_long_number(("x" * before + row).encode())
+
+
+def test_only_ascii_digits_make_numbers():
+    foreign = "\u0663" * 40 + "\uff11" * 40 + "²" * 40
+    assert not has_long_number(foreign)
+    assert not has_long_number(foreign.encode())
+    assert not has_long_number("7" * 18 + "\u0667" + "7" * 18)
+    assert not has_long_number("\ud800" * 40), "halves of characters are no reason to fail"
+    assert has_long_number(foreign + "7" * 19 + foreign)
+
+
+@pytest.mark.parametrize("number", [10**18, 10**19 - 1, -(10**19) + 1, 2**64, -(2**63) - 1, 10**40])
+def test_a_claimed_payload_has_its_whole_numbers_exactly_wherever_they_stand(number):
+    for before in range(19):
+        value = {"x" * before: ["é" * before, number]}
+        assert seats.payload(encode(value, **ROOMY).decode()) == value
+        assert loads(encode(value, **ROOMY)) == value

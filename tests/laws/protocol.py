@@ -64,6 +64,7 @@ ALONE = [
     )),
     Sentence("pause inside the claim", (
         "a pause of a type is tested inside the search",
+        "a pause of a type is tested where a job starts with the end of another",
         "a pause of a type is tested inside the claim of what a message named",
         "a pause of a queue is tested inside the search", "a pause of a queue is tested inside the claim",
         "a pause is tested again where a job is let through its gates",

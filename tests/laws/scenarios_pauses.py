@@ -6,12 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jobs import transitions
+from jobs.outcomes import Ending
+from jobs.states import Outcome, Reason, State
 from jobs.transitions import Wanted
+from jobs.transitions.seats import owned_by
 from tests.laws.guards import keep
 from tests.laws.scenarios_together import waits
-from tests.races.two import Other, holding
-from tests.transitions import rows
-from tests.transitions.edges import claimant
+from tests.races.two import Other, holding, rival
+from tests.transitions import flow, rows
+from tests.transitions.edges import CALLER, claimant
 from tests.transitions.rows import Made, make_job
 
 ENGINE = "engine"
@@ -29,6 +32,23 @@ def searched() -> None:
     transitions.pause("type", TYPE)
     transitions.claim_next([SEAT], types=[TYPE], **claimant(), using=ENGINE)
     keep(not _started(made), "a paused job was started")
+
+
+def following() -> None:
+    """It waits for a key whose job ends, and may follow it, while somebody changes the pause of its type."""
+    flow.keyed(1)
+    [running] = flow.search(1)
+    flow.keyed(1)
+    flow.search(1)  # parks it
+    transitions.pause("type", flow.TYPE)
+    seats = transitions.Seats(
+        {running.dispatch_id: (running.queue, running.slot)}, {flow.QUEUE: 1}, [flow.TYPE], owned_by(**claimant())
+    )
+    ending = Ending(running.id, running.dispatch_id, State.SUCCEEDED, Outcome.SUCCEEDED, Reason.SUCCEEDED)
+    with rival() as other:
+        other.execute("UPDATE turno.pauses SET reason = 'changed'")
+        transitions.settle([ending], worker_id=CALLER, seats=seats, using=ENGINE)
+    keep(flow.running("k") == 0, "a paused job was started")
 
 
 def named_by_a_message() -> None:

@@ -36,6 +36,13 @@ PAUSES = [
     ),
     Law(
         4,
+        "a pause of a type is tested where a job starts with the end of another",
+        "a paused job was started",
+        (sql("successors.SUCCEED", UNTESTED),),
+        pauses.following,
+    ),
+    Law(
+        4,
         "a pause of a type is tested inside the claim of what a message named",
         "a paused job was started",
         (sql("claim.CLAIM_BY_ID", UNTESTED),),

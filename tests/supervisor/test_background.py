@@ -107,9 +107,11 @@ def test_a_worker_whose_end_breaks_is_gone_at_once_though_a_handler_runs_on(own)
 def test_a_stop_while_the_database_is_awaited_is_no_fault_and_leaves_nothing(own):
     worker: WorkerProcess = own.start("a", TURNO_DATABASE__URL="postgresql://nobody@127.0.0.1:9/turno")
     eventually(lambda: worker.events("worker.waiting"), "it waits for the database")
+    [waits] = [event["pid"] for event in worker.events("supervisor.worker_started")]
+    assert not tree.descendants(waits), "what is shared with children is complete before they are forked"
     worker.signal(signal.SIGTERM)
     assert worker.wait(120) == 0
     assert worker.events("supervisor.worker_ended")[0]["code"] == 0
-    assert not worker.events("supervisor.killed"), "its forkserver ended before it"
+    assert not worker.events("supervisor.killed"), "nothing was left of it"
     assert not [event for event in worker.events() if event["level"] in ("error", "critical")]
     assert not list((own.folder / "run").glob("*.lock"))

@@ -10,7 +10,10 @@ from tests.kit.processes import PROJECT
 from tests.supervisor.stand_in import SEVERAL, StandIn
 from workers import tree
 
-HEAVY = ("django", "jobs", "orjson", "pydantic", "psycopg", "asyncio", "threading", "logging", "subprocess")
+HEAVY = (
+    "django", "jobs", "orjson", "pydantic", "psycopg", "asyncio", "threading", "logging", "subprocess", "dataclasses",
+    "inspect",
+)  # fmt: skip
 MOST_MEMORY = 20 * 1024  # KiB
 
 

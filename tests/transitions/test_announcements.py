@@ -1,14 +1,17 @@
 """What a transaction tells the rest of the house: each word once, when it commits, and only what happened."""
 
+import sys
 from uuid import uuid4
 
 from django.db import transaction
 
 from jobs import transitions
+from jobs.ids import new_id
 from jobs.states import State
 from jobs.transitions import CONTROL, DUE, WORK
 from tests.transitions import COMMITTED, rows
-from tests.transitions.edges import CALLER, Fence, ending, make
+from tests.transitions.edges import CALLER, Fence, claimant, ending, make
+from tests.transitions.flow import TYPE, enqueue
 from tests.transitions.rows import ago, make_job
 
 pytestmark = COMMITTED
@@ -71,3 +74,16 @@ def test_promotion_wakes_the_queues_of_what_became_due(ear, using):
     transitions.promote(limit=2, using=using)
     transitions.promote(limit=2, using=using)
     assert {payload for _, payload in ear.heard()} == {"a", "b"}
+
+
+def test_a_search_that_could_not_look_behind_all_that_it_had_to_park_tells_that_there_is_more(ear, using, monkeypatch):
+    monkeypatch.setattr(sys.modules[transitions.claim_next.__module__], "ROUNDS", 1)
+    for _ in range(3):
+        enqueue(new_id(), concurrency_key="k", concurrency_limit=1)
+    (behind,) = enqueue(new_id())
+    ear.heard()
+    offer = {"offer": [("default", 1), ("default", 2)], "types": [TYPE], "using": using}
+    assert len(transitions.claim_next(**offer, **claimant())) == 1
+    assert (WORK, "default") in ear.heard()
+    assert [claim.id for claim in transitions.claim_next(**offer, **claimant())] == [behind.id]
+    assert (WORK, "default") not in ear.heard()

@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from jobs.states import State
-from jobs.transitions import admission, gatekeeper, handover, keys, limits, opening
+from jobs.transitions import admission, gatekeeper, handover, keys, limits, opening, successors
 from jobs.transitions.insert import INSERT
 from jobs.transitions.keyring import FORGET, FORGOTTEN
 from tests.database.explain import indexes_used, tables_scanned
@@ -56,7 +56,15 @@ STATEMENTS = {
         {"id": IDS, "token": IDS, "admitted": [True] * 50, "broker": True} | SLOTS,
         {"jobs_pkey"},
     ),
-    "who is about to take a slot": (handover.COMING, {"keys": [1, 2]}, {"jobs_key_waiting"}),
+    "who is about to take a slot": (handover.COMING, {"keys": [1, 2]}, {"jobs_key_waiting", "slots_one_holder"}),
+    "who starts with an end": (
+        successors.SUCCEED,
+        OWNER
+        | SLOTS
+        | {"id": IDS, "token": IDS, "types": ["limited", "type.1"]}
+        | {"queue": ["default"] * 3, "seat": [1, 2, 3], "room": [100] * 3},
+        {"jobs_pkey", "jobs_claim_order"},
+    ),
     "a look at who waits": (handover.PEEK, FEW, {"jobs_gate_order"}),
     "the next who waits": (handover.NEXT, FEW, {"jobs_gate_order"}),
     "where there is room": (
@@ -104,7 +112,7 @@ STATEMENTS["stale slots"] = (opening.STALE, {}, {"jobs_pkey"})
 # Processing jobs are as few as there are slots: by any index of theirs, or of states.
 MEANT = {
     "jobs_pkey", "jobs_gate_order", "jobs_key_waiting", "jobs_of_worker", "jobs_lease_order", "jobs_by_state",
-    "jobs_woken", "slots_one_holder", "slots_one_a_job",
+    "jobs_woken", "jobs_claim_order", "slots_one_holder", "slots_one_a_job",
 }  # fmt: skip
 LOOKS = pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
 

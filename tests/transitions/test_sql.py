@@ -3,7 +3,7 @@
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
-from jobs.transitions.sql import TRIES, in_transaction, refused
+from jobs.transitions.sql import TRIES, as_array, fetch, in_transaction, refused
 from tests.transitions import COMMITTED
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'provoked' USING ERRCODE = '{code}'; END $$"
@@ -79,3 +79,20 @@ def test_text_that_has_no_utf8_is_the_values_fault():
     with pytest.raises(UnicodeError) as caught:
         "\ud800".encode()
     assert refused(caught.value)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "values",
+    [[], [""], ["default", "a.b-c_d"], ["null", "NULL"], ['"', "\\", '\\"', "{}", ",", "a\nb", " é "]],
+    ids=["none", "an empty one", "names", "the word null", "what would have to be quoted"],
+)
+def test_an_array_as_text_is_read_as_it_was_written(values):
+    with connection.cursor() as cursor:
+        assert fetch(cursor, "SELECT %(given)s::text[]", {"given": as_array(values)}) == [(values,)]
+
+
+@pytest.mark.django_db
+def test_an_array_of_numbers_as_text_is_read_as_it_was_written():
+    with connection.cursor() as cursor:
+        assert fetch(cursor, "SELECT %(given)s::int[]", {"given": as_array([3, -1])}) == [([3, -1],)]

@@ -1,7 +1,10 @@
 """A slot is taken until its job's end is written: the execution says when its handler is over, and when that is."""
 
+import gc
+import weakref
 from concurrent.futures import Future
 
+from jobs.registry import job_type
 from jobs.transitions import Settled
 from tests.isolation.house import claim_of
 from tests.workers.test_suspects import Shift, types
@@ -22,3 +25,20 @@ async def test_an_execution_is_ended_while_its_end_is_being_written_and_freed_af
         done(Settled(ending.dispatch_id, ending.to))
         await shift.until(lambda: held.freed)
         await shift.until(lambda: shift.transport.roomy == {"default"})
+
+
+async def test_what_has_ended_leaves_memory_with_its_last_use_and_waits_for_no_collection(types):
+    shift, seen = Shift(lambda held, begun: Future()), []
+
+    @job_type("suspects.seen")
+    async def remembered(ctx):
+        seen.append(weakref.ref(ctx))
+
+    shift.transport.batches.append([claim_of("suspects.seen", {})])
+    gc.disable()
+    try:
+        async with shift:
+            await shift.until(lambda: seen and not len(shift.book))
+            await shift.until(lambda: seen[0]() is None)
+    finally:
+        gc.enable()

@@ -140,6 +140,24 @@ async def test_slots_are_offered_queue_by_queue_in_turn_and_never_twice():
     assert {queue for queue, _ in Slots({"a": 2, "b": 1, "c": 1}).take(1)} == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize(
+    ("free", "most", "shares"),
+    [
+        ({"a": 9}, 4, [4]),
+        ({"a": 9, "b": 9}, 5, [2, 3]),
+        ({"a": 1, "b": 9, "c": 9}, 9, [1, 4, 4]),
+        ({"a": 2, "b": 3}, 9, [2, 3]),
+        ({"a": 9, "b": 9, "c": 9}, 1, [1, 1, 1]),
+    ],
+)
+async def test_slots_are_shared_among_queues_as_if_each_took_one_in_turn(free, most, shares):
+    slots = Slots(free)
+    offer = slots.take(most)
+    assert sorted(sum(queue == name for queue, _ in offer) for name in free) == shares
+    assert len(set(offer)) == len(offer)
+    assert {name: slots.free(name) + sum(queue == name for queue, _ in offer) for name in free} == free
+
+
 async def test_a_queue_with_fewer_slots_starts_nothing_until_fewer_run_than_it_has():
     slots, told = Slots({"a": 3, "b": 1}), []
     slots.follow(asyncio.get_running_loop(), told.append)

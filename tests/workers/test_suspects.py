@@ -56,12 +56,12 @@ class Ends:
 class Shift:
     """A consumer between a transport and a ledger that the test has in hand; `told` answers what `begin` says."""
 
-    def __init__(self, told):
+    def __init__(self, told, slots=2):
         self.book, self.ends = LeaseBook(), Ends()
         self.transport = Brought(self.book)
         self.consumer = Consumer(
             self.transport,
-            Slots({"default": 2}),
+            Slots({"default": slots}),
             self.book,
             self.ends,
             begin=told,
@@ -77,7 +77,7 @@ class Shift:
     async def __aexit__(self, *error):
         self.running.cancel()
         self.consumer.close(clean=True)
-        self.consumer._handlers._loop.close()
+        self.consumer._runners.handlers._loop.close()
 
     async def until(self, probe):
         async with asyncio.timeout(20):

@@ -30,6 +30,7 @@ from workers.isolation import endings, frames
 from workers.isolation.baseline import Baseline
 from workers.isolation.childcontext import ChildContext
 from workers.isolation.gate import RAISE, ChildFlag, Gate
+from workers.isolation.lane import Inbox
 from workers.isolation.looks import Look, forget_peak, look, peak_so_far
 from workers.isolation.watchdog import Watchdog
 from workers.isolation.wire import ConnectionGone, Wire
@@ -47,7 +48,7 @@ DEFAULT_SIGNALS = (*NOT_OURS, signal.SIGTSTP, signal.SIGCHLD, signal.SIGALRM)
 OF_SERVICES = (signal.SIGTERM, signal.SIGHUP)
 
 
-def run(work: socket.socket, control: socket.socket) -> NoReturn:
+def run(work: socket.socket, control: socket.socket, lane: socket.socket) -> NoReturn:
     """Be a child from here on; this process was just forked, and holds no other socket of its parent."""
     code = EXIT_BROKEN
     try:
@@ -61,7 +62,7 @@ def run(work: socket.socket, control: socket.socket) -> NoReturn:
         _die_first()
         with suppress(OSError, RuntimeError):
             faulthandler.enable(2)  # a crash in C says where
-        code = Child(work, control).serve()
+        code = Child(work, control, lane).serve()
     except ConnectionGone:
         code = EXIT_GONE
     except BaseException:
@@ -74,11 +75,13 @@ def run(work: socket.socket, control: socket.socket) -> NoReturn:
 class Child:
     """A child process that serves its worker until that has no more work for it."""
 
-    def __init__(self, work: socket.socket, control: socket.socket) -> None:
+    def __init__(self, work: socket.socket, control: socket.socket, lane: socket.socket) -> None:
         settings = conf().worker
         self._most = settings.child_max_jobs
+        self._ran = 0  # jobs
         self._gate = Gate()
         signal.signal(RAISE, self._gate.on_signal)
+        self._inbox = Inbox(lane)
         self._wire = Wire(work, self._gate)
         self._watchdog = Watchdog(control, self._gate)
         self._watchdog.start()
@@ -87,20 +90,21 @@ class Child:
     def serve(self) -> int:
         """Run jobs until the worker sends no more, or until this process should not be used again; the exit code."""
         while True:
-            job = self._wire.receive()
+            job = self._inbox.receive()
             if job is None:
                 return 0
+            self._ran += 1
             forgets = forget_peak()
             ctx, ending = self._run(job)
             if not self._wire.is_original:
                 os._exit(EXIT_BROKEN)  # a copy, made where nobody looked for one: it must take no job
             retire, seen = self._clean()
-            retire = retire or ("age" if job.last or job.number >= self._most else None)
+            retire = retire or ("age" if job.last or self._ran >= self._most else None)
             if retire is None:  # else threads may be writing there: the worker clears it when this process is dead
                 remove_folder(ctx.give_up_folder())
-            peak = seen.peak if forgets or job.number == 1 else 0  # else it may be an earlier job's
+            peak = seen.peak if forgets or self._ran == 1 else 0  # else it may be an earlier job's
             fields = endings.to_fields(ending) | {"peak_memory": peak or None}
-            self._wire.send("end", fields, retire, peak_so_far(forgets=forgets))
+            self._wire.send("end", job.number, fields, retire, peak_so_far(forgets=forgets))
             self._wire.finish()
             self._watchdog.end(job.number)
             if retire is not None:

@@ -19,6 +19,7 @@ from jobs.conf import conf
 from jobs.outcomes import Claim
 
 HEADER = struct.Struct("!I")
+JOB_HEADER = struct.Struct("!IQ")  # of a job: the bytes of its body, and its number
 ROOM = 4 * 1024**2  # bytes, beside results and lines
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # what orjson refuses: halves of characters
 _of_claim = attrgetter(*(field.name for field in fields(Claim)))
@@ -29,7 +30,8 @@ class BrokenFrame(Exception):
 
 
 class Job(NamedTuple):
-    """What a child gets. `number` counts its jobs, `deadline` is the end of the lease, `last`: nothing comes after."""
+    """What a child gets. `number` counts what was sent to it, `deadline` is the end of the lease, `last`: nothing comes
+    after."""
 
     number: int
     claim: Claim
@@ -48,18 +50,21 @@ def pack_job(job: Job) -> bytes:
     """A frame for a child. Its claim goes as plain values: a dataclass by itself takes five times as long to read."""
     number, claim, *others = job
     id_, token, *values = _of_claim(claim)
-    body = pickle.dumps((number, id_.int, token.int, values, others), pickle.HIGHEST_PROTOCOL)
-    return HEADER.pack(len(body)) + body
+    body = pickle.dumps((id_.int, token.int, values, others), pickle.HIGHEST_PROTOCOL)
+    return JOB_HEADER.pack(len(body), number) + body
 
 
-def size_of(frame: bytes) -> int:
-    """The bytes that a frame has, by its beginning: those of the header, as long as that is not complete."""
-    return HEADER.size + (HEADER.unpack_from(frame)[0] if len(frame) >= HEADER.size else 0)
+def size_and_number(frame: bytes) -> tuple[int, int]:
+    """The bytes that a job's frame has, and the job's number, by its beginning."""
+    size, number = JOB_HEADER.unpack_from(frame)
+    return JOB_HEADER.size + size, number
 
 
-def unpack_job(body: bytes) -> Job:
-    """What `pack_job` packed, without the header."""
-    number, id_, token, values, others = pickle.loads(body)  # noqa: S301  (the worker wrote it)
+def unpack_job(frame: bytes) -> Job:
+    """What `pack_job` packed."""
+    _, number = JOB_HEADER.unpack_from(frame)
+    # (The worker wrote it.)
+    id_, token, values, others = pickle.loads(memoryview(frame)[JOB_HEADER.size :])  # noqa: S301
     return Job(number, Claim(UUID(int=id_), UUID(int=token), *values), *others)
 
 

@@ -15,15 +15,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
-from jobs.conf import conf
 from jobs.outcomes import Ending
 from workers.clock import boottime
 from workers.conclusion import Death, Fault
 from workers.context import remove_folder
 from workers.execution import Execution
 from workers.isolation import endings, frames
+from workers.isolation.docket import Docket, Given
+from workers.isolation.lane import Lane
 from workers.isolation.watchdog import EXIT_ENDED
-from workers.leases import CANCEL_GRACE, Interrupt
+from workers.leases import Interrupt
 
 log = logging.getLogger(__name__)
 CHUNK = 16_384
@@ -35,7 +36,10 @@ class Owner(Protocol):
     """The pool, as a child knows it."""
 
     def freed(self, child: "Child") -> None:
-        """It has nothing to do."""
+        """It has ended a job, and may be given another."""
+
+    def leaves(self, child: "Child") -> None:
+        """It will begin with nothing more."""
 
     def begun(self) -> None:
         """A child has begun with a job, or ended one: children live."""
@@ -51,22 +55,21 @@ class Owner(Protocol):
 
 
 class Child:
-    """`id` is the forkserver's number of it; `number` counts its jobs, the one that runs included; `execution` is what
-    it runs. It is known by its `handle`, a pidfd: what has its pid when it is dead may be another."""
+    """`id` is the forkserver's number of it, `docket` what it has to do. What it says is said of the first job there,
+    until it says its end. It is known by its `handle`, a pidfd: what has its pid when it is dead may be another."""
 
     def __init__(
         self, id_: int, pid: int, descriptors: list[int], owner: Owner, loop: asyncio.AbstractEventLoop
     ) -> None:
-        work, control, self.handle = descriptors
+        work, control, entry, end, self.handle = descriptors
         self.id = id_
         self.pid = pid
-        self.execution: Execution | None = None
-        self.number = 0
-        self.last = False  # what it was given is all that it will be given
-        self.since = 0.0  # on the monotonic clock: when it was given that
+        self.docket = Docket(Lane(entry, end, loop), loop, self._say, self.kill)
         self.lasted = 0.0  # seconds: its last job
+        self.type = ""  # of that
         self.idle_since = time.monotonic()
-        self.leaving = False  # it ends by itself
+        self.leaving = False  # it begins with nothing more
+        self.begun = False  # it has said something of a job
         self.dead_since: float | None = None
         self._owner = owner
         self._loop = loop
@@ -75,9 +78,6 @@ class Child:
         self._work.setblocking(False)
         self._control.setblocking(False)
         self._decoder = frames.Decoder()
-        self._unsent = b""
-        self._begun = False  # it has said something of a job
-        self._unread = False  # it died without having taken the job
         self._ending: Ending | None = None
         self._fault: Fault | None = None
         self._peaked = 0  # bytes: what earlier jobs made the peak that the system tells of it
@@ -86,66 +86,47 @@ class Child:
         loop.add_reader(self.handle, self._dead)
 
     @property
+    def execution(self) -> Execution | None:
+        """What it runs, or is about to."""
+        jobs = self.docket.jobs
+        return jobs[0].execution if jobs else None
+
+    @property
     def alive(self) -> bool:
         """Whether the process has not ended."""
         poll = select.poll()
         poll.register(self.handle, select.POLLIN)
         return not poll.poll(0)
 
-    def give(self, execution: Execution, *, last: bool) -> None:
-        """Run this; `last`: and nothing after it."""
-        held = execution.held
-        self.execution, self._ending = execution, None
-        self.number += 1
-        self.last = last
-        self.since = time.monotonic()
-        number = self.number
-        held.extended = lambda deadline: self._loop_calls(self._extend, number, deadline)
-        deadline = held.deadline
-        folder = execution.ctx.reserve_folder()
-        self._unsent += frames.pack_job(frames.Job(number, held.claim, deadline, folder, last))
-        self._send()
-        self._later(execution.limit, execution.time_out)
-
-    def ask(self, why: Interrupt) -> None:
-        """Ask the handler to stop, and kill it after the grace; at once when its lease is lost."""
-        execution = self.execution
-        if execution is None:
-            return
-        if why is Interrupt.LOST:
-            self.kill()
-            return
-        self._say(f"ask {self.number} {why} {execution.limit!r}")
-        grace = conf().worker.kill_grace + (CANCEL_GRACE if why is Interrupt.CANCELLED else 0.0)
-        self._later(grace, self.kill)
-
     def retire(self) -> None:
         """It has nothing to do, and nothing more will come: it ends by itself."""
         self.leaving = True
-        with suppress(OSError):
-            self._work.shutdown(socket.SHUT_WR)
+        self.docket.end()
         self._later(GONE, self.kill)
 
     def kill(self) -> None:
         """SIGKILL. The forkserver kills what it leaves, and then tells of its death."""
+        self.leaving = True
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
     def died(self, death: Death) -> None:
         """It is dead, reaped, and nothing of it lives: its last words are read, its execution ends."""
-        self._drain()
-        self._unread = self._unread or bool(self._unsent)
+        self.leaving = True
+        self.hear()
+        back = self.docket.take_back(dead=True)
         self._close()
-        execution, self.execution = self.execution, None
-        if execution is None:
-            return
+        while self.docket.jobs:  # one at most, unless a handler has taken from our descriptors what was not its
+            self._lost(self.docket.jobs.popleft(), death)
+        for given in reversed(back):  # each goes before those that wait
+            self._owner.not_begun(given.execution, stillborn=not self.begun and death.fault is None)
+
+    def _lost(self, given: Given, death: Death) -> None:
+        execution, held = given.execution, given.execution.held
         self._loop.run_in_executor(None, remove_folder, execution.ctx.give_up_folder())
-        held = execution.held
-        if self._ending is not None:
-            self._owner.ended(execution, execution.relayed(self._ending, self.lasted))
-            return
-        if self._unread and self._fault is None:
-            self._owner.not_begun(execution, stillborn=self.number == 1 and death.fault is None)
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            self._owner.ended(execution, execution.relayed(ending, self.lasted))
             return
         self._owner.begun()
         if held.interrupt is None and boottime() >= held.deadline:
@@ -156,35 +137,11 @@ class Child:
         if held.interrupt is None:
             extra = {"pid": self.pid, "exit_code": death.exit_code, "signal": death.signal}
             log.warning("child.lost", extra={"job": str(held.claim.id), "type": held.claim.type, **extra})
-        self._owner.ended(execution, execution.died(death, time.monotonic() - self.since))
-
-    def _loop_calls(self, call: Any, *arguments: Any) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and the child with it
-            self._loop.call_soon_threadsafe(call, *arguments)
-
-    def _extend(self, number: int, deadline: float) -> None:
-        if number == self.number and self.execution is not None:
-            self._say(f"extend {number} {deadline!r}")
+        self._owner.ended(execution, execution.died(death, time.monotonic() - self.docket.since))
 
     def _say(self, message: str) -> None:
         with suppress(OSError):  # full: it hears nothing anyway; closed: its death is on the way
             self._control.send(message.encode())
-
-    def _send(self) -> None:
-        """Write as much of the job as the child takes; the rest when it takes more."""
-        try:
-            sent = self._work.send(self._unsent)
-        except BlockingIOError:
-            sent = 0
-        except OSError:  # it is gone
-            self._loop.remove_writer(self._work)
-            self._unread = True
-            return
-        self._unsent = self._unsent[sent:]
-        if self._unsent:
-            self._loop.add_writer(self._work, self._send)
-        else:
-            self._loop.remove_writer(self._work)
 
     def _read(self) -> None:
         data = self._receive()
@@ -196,22 +153,20 @@ class Child:
             self._loop.remove_reader(self._work)
             if not self.leaving:
                 self._later(GONE, self._blame, Fault.CLOSED)
+                self._leave()
 
-    def _drain(self) -> None:
+    def hear(self) -> None:
+        """Read all that it has said until now."""
         while self._fault is None and (data := self._receive()):
             self._take(data)
 
     def _receive(self) -> bytes | None:
-        """What it has said; None: nothing more at the moment, b"": nothing more at all.
-
-        A reset says that the other end was closed with something unread in it: the job that was sent last.
-        """
+        """What it has said; None: nothing more at the moment, b"": nothing more at all."""
         try:
             return self._work.recv(CHUNK)
         except BlockingIOError:
             return None
-        except OSError as error:
-            self._unread = self._unread or isinstance(error, ConnectionResetError)
+        except OSError:
             return b""
 
     def _take(self, data: bytes) -> None:
@@ -224,12 +179,12 @@ class Child:
             self._blame(Fault.UNREADABLE)
 
     def _heard(self, word: str, *said: Any) -> None:
-        execution = self.execution
-        if execution is None or self._ending is not None:
+        if not self.docket.jobs or self._ending is not None:
             return
-        if not self._begun or word == "end":
-            self._begun = True
+        if not self.begun or word == "end":
+            self.begun = True
             self._owner.begun()
+        execution = self.docket.jobs[0].execution
         if word == "try":
             execution.tries = min(int(said[0]), 1_000_000)
         elif word == "progress":
@@ -237,24 +192,34 @@ class Child:
         elif word == "log":
             execution.ctx.relay_log(*said)
         elif word == "end":
-            self._end(execution, *said)
+            self._end(*said)
         else:
             raise frames.BrokenFrame(f"an unknown word: {word!r:.50}")
 
-    def _end(self, execution: Execution, fields: Any, retire: str | None, peaked: int) -> None:
+    def _end(self, number: Any, fields: Any, retire: str | None, peaked: int) -> None:
+        given, now = self.docket.jobs[0], time.monotonic()
+        if number != given.number:
+            raise frames.BrokenFrame(f"an end of {number!r:.20}, where {given.number} runs")
+        execution = given.execution
         ending = endings.from_fields(execution.held.claim, fields)
-        self.lasted = min(ending.duration or 0.0, time.monotonic() - self.since)
+        self.lasted, self.type = min(ending.duration or 0.0, now - given.at), execution.held.claim.type
         self._peaked = int(peaked)
-        self._cancel_timers()
         if retire is not None:
             log.debug("child.leaves", extra={"pid": self.pid, "reason": retire})
-            self._ending, self.leaving = ending, True
+            self._ending = ending
+            self._cancel_timers()
             self._later(GONE, self.kill)
+            self._leave()
             return
-        self.execution = None
-        self.idle_since = time.monotonic()
+        self.docket.ended(now)
+        self.idle_since = now
         self._owner.ended(execution, execution.relayed(ending, self.lasted))
-        self._owner.freed(self)
+        if not self.leaving:
+            self._owner.freed(self)
+
+    def _leave(self) -> None:
+        self.leaving = True
+        self._owner.leaves(self)
 
     def _blame(self, fault: Fault) -> None:
         if self._ending is None and self.dead_since is None:  # else it had reasons of its own to end
@@ -266,6 +231,7 @@ class Child:
         self._cancel_timers()
         self.dead_since = time.monotonic()
         self._later(SILENT, self._unheard)
+        self._leave()
 
     def _unheard(self) -> None:
         self._later(SILENT, self._unheard)
@@ -275,6 +241,7 @@ class Child:
         self._timers.append(self._loop.call_later(delay, call, *arguments))
 
     def _cancel_timers(self) -> None:
+        self.docket.stop_timers()
         for timer in self._timers:
             timer.cancel()
         self._timers = []
@@ -283,7 +250,7 @@ class Child:
         self._cancel_timers()
         for descriptor in (self._work, self.handle):
             self._loop.remove_reader(descriptor)
-        self._loop.remove_writer(self._work)
+        self.docket.close()
         self._work.close()
         self._control.close()
         os.close(self.handle)

@@ -2,10 +2,10 @@
 
 One thread; it opens no connection and runs no handler. It ends when its worker does, and everything below it first.
 
-The worker sends "spawn". It is told, in JSON: {"ready": types}; {"spawned": number, "pid": pid} with three descriptors
-(the worker's ends of `work` and `control`, and a pidfd); {"failed": why}; {"ended": number, "exit": code, "signal":
-number, "peak": bytes}. Children are numbered, for the system may give the pid of one that was reaped to another before
-its death is told.
+The worker sends "spawn". It is told, in JSON: {"ready": types}; {"spawned": number, "pid": pid} with DESCRIPTORS (the
+worker's ends of `work` and `control`, both ends of `lane`, and a pidfd); {"failed": why}; {"ended": number, "exit":
+code, "signal": number, "peak": bytes}. Children are numbered, for the system may give the pid of one that was reaped to
+another before its death is told.
 """
 
 import json
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 SPAWN = b"spawn"
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP)
 LOOK = 200  # milliseconds between two looks at what a dead child left (each that dies is heard of at once)
+DESCRIPTORS = 5  # that come with a child
 ENDING = 10.0  # seconds for everything below to die at the end
 
 
@@ -109,15 +110,19 @@ class _Nursery:
             ours += [work, child_work]
             control, child_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             ours += [control, child_control]
+            lane, child_lane = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours += [lane, child_lane]
+            child_lane.shutdown(socket.SHUT_WR)  # jobs go one way
             flush_streams()
             pid = os.fork()
             if pid == 0:
-                self._be_child(work, child_work, control, child_control)
+                self._be_child((work, control, lane), child_work, child_control, child_lane)
             self._forked += 1
             self._children[pid] = self._forked
             handle = os.pidfd_open(pid)
             try:
-                self._tell({"spawned": self._forked, "pid": pid}, work.fileno(), control.fileno(), handle)
+                given = [end.fileno() for end in (work, control, lane, child_lane)]
+                self._tell({"spawned": self._forked, "pid": pid}, *given, handle)
             finally:
                 os.close(handle)
         except OSError as error:  # no process, no descriptor, no memory: at this moment
@@ -128,12 +133,11 @@ class _Nursery:
             for end in ours:
                 end.close()
 
-    def _be_child(self, *ends: socket.socket) -> NoReturn:
+    def _be_child(self, others: tuple[socket.socket, ...], *own: socket.socket) -> NoReturn:
         try:
-            work, child_work, control, child_control = ends
-            for other in (work, control, self._channel, self._wake, self._waker):
+            for other in (*others, self._channel, self._wake, self._waker):
                 other.close()
-            child.run(child_work, child_control)
+            child.run(*own)
         finally:
             os._exit(child.EXIT_BROKEN)
 
@@ -176,5 +180,5 @@ def read(channel: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
 
     Raises BlockingIOError when nothing is there.
     """
-    body, descriptors, _, _ = socket.recv_fds(channel, 1024**2, 3, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+    body, descriptors, _, _ = socket.recv_fds(channel, 1024**2, DESCRIPTORS, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
     return (json.loads(body) if body else None), descriptors

@@ -1,14 +1,14 @@
 """The pool of child processes: which execution runs in which child, and how children come and go.
 
-A child that is free waits for the next job, the one that was used last first. A job of a type that is `fresh`, or that
-was lost before, gets a child of its own. An execution that no child has begun waits here, and can be cancelled.
+A child that is free waits for the next job, the one that was used last first; who is busy with short jobs gets more
+ahead (`rota`). A job of a type that is `fresh`, or that was lost before, gets a child of its own. An execution that
+no child has begun waits here, or is taken back, and can be cancelled.
 """
 
 import asyncio
 import logging
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -21,7 +21,8 @@ from workers.conclusion import Death, Fault
 from workers.execution import Execution
 from workers.isolation.forkserver import ForkServer
 from workers.isolation.handle import Child
-from workers.isolation.pace import Pace
+from workers.isolation.nap import new_loop
+from workers.isolation.rota import Rota
 from workers.isolation.supply import Supply
 from workers.leases import Interrupt
 
@@ -43,17 +44,12 @@ class ProcessPool(threading.Thread):
     def __init__(self, server: ForkServer, done: Done, types: Iterable[str] | None = None) -> None:
         super().__init__(name="turno-processes", daemon=True)
         self._done = done
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop(lambda: self._rota.works_ahead)
         known = (t.name for t in catalogue.types() if t.isolation == "process")
         self._supply = Supply(server, frozenset(known if types is None else types), self, self._loop)
-        # Each with the time at which it has waited too long, on the monotonic clock, which is the loop's.
-        self._waiting: OrderedDict[Execution, float] = OrderedDict()
-        self._own: OrderedDict[Execution, float] = OrderedDict()
         self._children: dict[int, Child] = {}  # by the forkserver's numbers
-        self._idle: list[Child] = []
+        self._rota = Rota(self._children, self._supply.ask, self._loop)
         self._abandoned: set[Child] = set()
-        self._pace = Pace()
-        self._look_again: asyncio.TimerHandle | None = None
         self._draining = False
         self._closing = False
         self.clean = True  # after close(): whether everything has ended
@@ -107,15 +103,14 @@ class ProcessPool(threading.Thread):
         for execution in executions:
             held = execution.held
             held.stop = self._stop_of(execution)
-            queue = self._queue_of(execution)
-            queue[execution] = self._pace.due(now, len(queue) - len(self._idle))
+            self._rota.add(execution, now)
             if self._closing:
                 held.ask(Interrupt.SHUTDOWN)
             if held.interrupt is not None:  # it was asked to stop before it came here
                 self._ask(execution, held.interrupt)
-        if self._idle:
-            self._pace.came(now)
-        self._pump()
+        if self._rota.idle:
+            self._rota.pace.came(now)
+        self._rota.pump()
         self._give_back()
 
     def _drain(self) -> None:
@@ -124,7 +119,7 @@ class ProcessPool(threading.Thread):
 
     def _give_back(self) -> None:
         if self._draining and not self._supply.ready:
-            for execution in [*self._waiting, *self._own]:
+            for execution in self._rota:
                 execution.held.ask(Interrupt.SHUTDOWN)
 
     def _stop_of(self, execution: Execution) -> Callable[[Interrupt], None]:
@@ -134,50 +129,42 @@ class ProcessPool(threading.Thread):
 
         return stop
 
-    def _queue_of(self, execution: Execution) -> OrderedDict[Execution, float]:
-        fresh = execution.job_type is not None and execution.job_type.fresh
-        return self._own if fresh or execution.held.claim.lost_count else self._waiting
-
     def _ask(self, execution: Execution, why: Interrupt) -> None:
-        for queue in (self._waiting, self._own):
-            if execution in queue:
-                del queue[execution]
+        if (child := self._child_of(execution)) is not None:
+            child.hear()  # it may have ended this, and have begun with what stood behind it
+            child = self._child_of(execution)
+        if child is None:
+            if self._rota.drop(execution):
                 self.ended(execution, execution.not_started())
-                return
-        for child in self._children.values():
-            if child.execution is execution:
-                child.ask(why)
-                return
+            return
+        # What had all its time and is not begun stays: its child begins with it now, or dies.
+        self._put_back(child, but_first=why is Interrupt.TIMEOUT)
+        child.docket.ask(execution, why)
+        self._rota.pump()
 
-    def _pump(self) -> None:
-        """Give work to who is free; ask for one more child where that is not enough, and none will be free at once."""
-        while self._idle and self._waiting:
-            execution, _ = self._waiting.popitem(last=False)
-            self._idle.pop().give(execution, last=False)
-        if self._own or (self._waiting and not self._flows()):
-            self._supply.ask()
+    def _child_of(self, execution: Execution) -> Child | None:
+        children = self._children.values()
+        return next((c for c in children if any(given.execution is execution for given in c.docket.jobs)), None)
 
-    def _flows(self) -> bool:
-        """Whether one more child would only wait like the present ones; looked at again when that may be over, and
-        after `pace.FLOW` at the latest."""
-        until = min(self._pace.flows_until, next(iter(self._waiting.values())))
-        if until <= self._loop.time():
-            return False
-        if self._look_again is None:
-            self._look_again = self._loop.call_at(until, self._pump_again)
-        return True
-
-    def _pump_again(self) -> None:
-        self._look_again = None
-        self._pump()
+    def _put_back(self, child: Child, *, but_first: bool = False) -> None:
+        """Let what a child has not begun wait again, but for what was asked to stop meanwhile: that has ended."""
+        for execution in self._rota.put_back(child, but_first=but_first):
+            if execution.held.interrupt is not None and self._rota.drop(execution):
+                self.ended(execution, execution.not_started())
 
     # What children say (`handle.Owner`).
 
     def freed(self, child: Child) -> None:
-        """It has nothing to do."""
-        self._pace.freed(child, self._children.values(), len(self._children))
-        self._idle.append(child)
-        self._pump()
+        """It has ended a job, and may be given another."""
+        self._rota.freed(child)
+
+    def leaves(self, child: Child) -> None:
+        """It will begin with nothing more: what it has not begun goes to others. (Where it has never begun anything,
+        `not_begun` tells of that.)"""
+        self._rota.forget(child)
+        if child.begun:
+            self._put_back(child)
+            self._rota.pump()
 
     def begun(self) -> None:
         """A child has begun with a job, or ended one: children live."""
@@ -197,9 +184,7 @@ class ProcessPool(threading.Thread):
             log.error("child.stillborn", extra={"job": str(execution.held.claim.id), "times": execution.stillborn})
             self.ended(execution, execution.died(Death(fault=Fault.STILLBORN), 0.0))
             return
-        queue = self._queue_of(execution)
-        queue[execution] = -math.inf  # it has waited
-        queue.move_to_end(execution, last=False)
+        self._rota.add_first(execution, -math.inf)  # it has waited
         if execution.held.interrupt is not None:
             self._ask(execution, execution.held.interrupt)
 
@@ -212,38 +197,42 @@ class ProcessPool(threading.Thread):
 
     def supplied(self) -> None:
         """A child may be asked for again."""
-        self._pump()
+        self._rota.pump()
 
     def spawned(self, number: int, pid: int, descriptors: list[int]) -> None:
         """The child that was asked for."""
         child = self._children[number] = Child(number, pid, descriptors, self, self._loop)
         if self._closing:
             child.retire()
-        elif self._own:
-            execution, _ = self._own.popitem(last=False)
-            child.give(execution, last=True)
+        elif self._rota.own:
+            execution, _ = self._rota.own.popitem(last=False)
+            child.docket.give(execution, last=True)
         else:
-            self._idle.append(child)
-        self._pump()
+            self._rota.idle.append(child)
+        self._rota.pump()
 
     def reaped(self, message: dict[str, Any]) -> None:
         """A child is dead, and nothing of it lives."""
         child = self._children.pop(message["ended"], None)
         if child is None:
             return
-        if child in self._idle:
-            self._idle.remove(child)
+        self._rota.forget(child)
         child.died(Death(message["exit"], message["signal"], message["peak"]))
-        self._pump()
+        self._rota.pump()
         self._end_when_empty()
 
     def abandoned(self, server: ForkServer) -> None:
         """The forkserver is of no use any more: it, and every child that it made, is killed now."""
-        children, self._children, self._idle = list(self._children.values()), {}, []
+        children = list(self._children.values())
+        self._children.clear()
+        self._rota.idle.clear()
         self._abandoned.update(children)
         killed = [tree.kill_tree(child.pid) for child in children if child.alive]
         if not server.kill() or not all(killed):
             log.critical("forkserver.not_clean", extra={"pid": server.pid})
+        for child in children:
+            child.leaving = True
+            self._put_back(child)
         # What one that died at that moment had left may not be below anybody that we know: our supervisor finds that.
         for child in children:
             self._loop.call_later(ORPHANS, self._bury, child)
@@ -255,7 +244,7 @@ class ProcessPool(threading.Thread):
             return
         self._abandoned.discard(child)
         child.died(Death(fault=Fault.ABANDONED))
-        self._pump()  # a job that it had not begun waits again
+        self._rota.pump()  # a job that it had not begun waits again
         self._give_back()
         self._end_when_empty()
 
@@ -264,21 +253,24 @@ class ProcessPool(threading.Thread):
     def _trim(self) -> None:
         idle = conf().worker.child_idle
         limit = self._loop.time() - idle
-        for child in [child for child in self._idle if child.idle_since < limit]:
-            self._idle.remove(child)
+        for child in [child for child in self._rota.idle if child.idle_since < limit]:
+            self._rota.forget(child)
             child.retire()
         self._loop.call_later(max(0.05, idle * TRIM), self._trim)
 
     def _close(self) -> None:
         self._closing = True
         self._supply.stop()
-        for execution in [*self._waiting, *self._own, *(c.execution for c in self._children.values() if c.execution)]:
+        for child in self._children.values():
+            self._put_back(child)
+        running = [given.execution for child in self._children.values() for given in child.docket.jobs]
+        for execution in [*self._rota, *running]:
             execution.held.ask(Interrupt.SHUTDOWN)
-        for execution in [*self._waiting, *self._own]:
+        for execution in self._rota:
             self._ask(execution, Interrupt.SHUTDOWN)
         for child in self._children.values():
-            child.kill() if child.execution is not None else child.retire()
-        self._idle.clear()
+            child.kill() if child.docket.jobs else child.retire()
+        self._rota.idle.clear()
         self._end_when_empty()
 
     def _end_when_empty(self) -> None:

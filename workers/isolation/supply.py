@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from jobs.conf import conf
 from workers.connections import Backoff
 from workers.isolation.forkserver import ForkServer
+from workers.isolation.nursery import DESCRIPTORS
 
 log = logging.getLogger(__name__)
 ASK_AGAIN = 5.0  # seconds between two questions why the forkserver says nothing
@@ -160,7 +161,7 @@ class Supply:
 
     def _spawned(self, number: int, pid: int, descriptors: list[int]) -> None:
         self._answered()
-        if len(descriptors) == 3:
+        if len(descriptors) == DESCRIPTORS:
             self._customer.spawned(number, pid, descriptors)
             return
         for descriptor in descriptors:  # there is no room for all: the child sees its worker's ends closed, and ends

@@ -28,7 +28,8 @@ EXIT_ENDED = 72  # the exit code of a child that its watchdog has ended
 
 @dataclass(slots=True)
 class _Watched:
-    """A job that began, or of which something was said already: the two come on different ways."""
+    """A job that began, or of which something was said already: the two come on different ways. (Of one that was taken
+    back it stays until another has ended.)"""
 
     deadline: float = math.inf
     held: Held | None = None
@@ -108,6 +109,8 @@ class Watchdog(threading.Thread):
         with self._lock:
             watched = list(self._watched.items())
         for number, job in watched:
+            if job.held is None:  # it is not begun: whoever begins it looks at its deadline
+                continue
             if job.deadline <= now:
                 self._end_all()
             if job.raise_at <= now:
@@ -119,10 +122,11 @@ class Watchdog(threading.Thread):
     def _pause(self) -> int | None:
         """Milliseconds until something is to be done; None: until something is heard."""
         with self._lock:
-            self._asleep = not self._watched
+            begun = [min(job.deadline, job.raise_at) for job in self._watched.values() if job.held is not None]
+            self._asleep = not begun
             if self._asleep:
                 return None
-            nearest = min(min(job.deadline, job.raise_at) for job in self._watched.values())
+            nearest = min(begun)
         return math.ceil(1000 * min(TURN, max(0.0, nearest - boottime())))
 
     def _hear(self, words: list[str]) -> None:

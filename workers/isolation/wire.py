@@ -1,4 +1,4 @@
-"""A child's end of the connection that carries its jobs: jobs in, what is to be said out.
+"""A child's end of the connection on which it says what becomes of its jobs.
 
 A handler may close every descriptor, or fork and come back twice. So before each frame the child looks whether the
 descriptor is still its own socket, and whether it is still itself.
@@ -11,7 +11,6 @@ was written of a frame is kept with it, so that after an exception the next one 
 
 import errno
 import os
-import select
 import socket
 import threading
 from collections import deque
@@ -22,7 +21,6 @@ from typing import Any
 from workers.isolation import frames
 from workers.isolation.gate import Gate
 
-CHUNK = 8192  # bytes: more than most jobs have; no other comes before this one's end was said
 PATIENCE = 1.0  # seconds to wait for another thread's turn, which writes what is queued meanwhile
 Make = Callable[[], bytes | None]
 
@@ -60,29 +58,11 @@ class Wire:
         self._queue: deque[_Frame] = deque()
         self._pid = os.getpid()
         self._file = os.fstat(work.fileno()).st_ino
-        # Waited for by poll: from a read the system wakes this process also when the worker has taken what was said.
-        self._there = select.poll()
-        self._there.register(work, select.POLLIN)
 
     @property
     def is_original(self) -> bool:
         """Whether this process is the one that the worker knows, no copy that a handler forked."""
         return os.getpid() == self._pid
-
-    def receive(self) -> frames.Job | None:
-        """Wait for the next job; None when there will be none. Raises ConnectionGone."""
-        self._look()
-        try:
-            self._there.poll()
-            found = self._work.recv(CHUNK)
-            while 0 < len(found) < (size := frames.size_of(found)):
-                part = self._work.recv(size - len(found))
-                if not part:
-                    return None
-                found += part
-            return frames.unpack_job(found[frames.HEADER.size :]) if found else None
-        except OSError as error:
-            raise ConnectionGone(str(error)) from None
 
     def send(self, *message: Any) -> None:
         """Say something to the worker, which may take a moment when it is busy. Raises ConnectionGone."""

@@ -40,6 +40,16 @@ class JobLocks(ABC):
         """Give locks back, once for each time that they were taken, and each only where it still holds that token;
         returns at once and never raises."""
 
+    @property
+    def adopts(self) -> bool:
+        """Whether a job may start without its lock."""
+        return True
+
+    def adopt(self, pairs: Sequence[tuple[UUID, UUID]]) -> None:
+        """These jobs have started by the database alone, without a message of which there could be a copy: what runs
+        for long is locked like any other. Returns at once; give them back as well."""
+        return
+
     def problems(self) -> list[dict[str, str]]:
         """What people should know at the moment: one a fault, `part` and `error` (a sentence)."""
         return []

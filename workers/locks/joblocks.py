@@ -24,13 +24,15 @@ NEVER = float("-inf")
 @dataclass(slots=True)
 class _Lock:
     """A lock that this worker wants: `until` when it is surely its own; `lost`: another has it, it is tried no more;
-    `claims`: how many of its own it serves, more than one when a message came twice."""
+    `claims`: how many of its own it serves, more than one when a message came twice; `asked`: whether a server may know
+    it."""
 
     item: Item
     since: float
     until: float
     lost: bool = False
     claims: int = 1
+    asked: bool = True
 
 
 class RedisJobLocks(JobLocks):
@@ -104,6 +106,14 @@ class RedisJobLocks(JobLocks):
     def release(self, pairs: Sequence[tuple[UUID, UUID]]) -> None:
         self._leave([item for job, token in pairs if (item := self._ended(job, token)) is not None])
 
+    @property
+    def adopts(self) -> bool:
+        return not self._defers
+
+    def adopt(self, pairs: Sequence[tuple[UUID, UUID]]) -> None:
+        for job, token in pairs:
+            self._book.setdefault(token, _Lock(self._item(job, token), self._clock(), NEVER, asked=False))
+
     def _ended(self, job: UUID, token: UUID) -> Item | None:
         """One claim is over: the lock, when that was the last one that it served."""
         lock = self._book.get(token)
@@ -113,7 +123,7 @@ class RedisJobLocks(JobLocks):
         if lock.claims:
             return None
         del self._book[token]
-        return lock.item
+        return lock.item if lock.asked else None
 
     def _item(self, job: UUID, token: UUID) -> Item:
         return job_item(self._nodes.prefix, job, token)
@@ -166,6 +176,8 @@ class RedisJobLocks(JobLocks):
                 elif standing is Standing.NOBODYS:  # it passed, or the servers forgot it
                     missing.append(lock)
         if missing:
+            for lock in missing:
+                lock.asked = True
             found, until = await self._redlock.acquire([lock.item for lock in missing])
             for lock in missing:
                 self._retaken(lock, found[lock.item], until)

@@ -53,6 +53,7 @@ class Transport(ABC):
     """Brings claimed jobs for free slots. Never brings more than was offered."""
 
     name: str = ""
+    brings_all = False  # whether no more jobs of a queue wait when it brings fewer than there were slots for them
 
     def start(self, queues: Mapping[str, int], wake: Callable[[], None]) -> None:
         """Begin: `queues` are the worker's slots by queue; `wake` is called when there is something to `take`."""

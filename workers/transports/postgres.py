@@ -12,6 +12,7 @@ class PostgresTransport(Transport):
     """Claims through the ledger."""
 
     name = "postgres"
+    brings_all = True
 
     def __init__(self, ledger: ClaimLedger) -> None:
         self._ledger = ledger

@@ -17,7 +17,7 @@ from workers.startup import wait_for_database
 from workers.supervision.arguments import parse_processes
 from workers.supervision.door import become_supervisor
 from workers.wiring import require
-from workers.worker import Options, Worker
+from workers.worker import End, Options, Worker
 
 
 def _checked(parse: Any) -> Any:
@@ -69,7 +69,8 @@ class Command(BaseCommand):
         worker = Worker(chosen)
         wanted = wait_for_database(settings.reconnect_max, stop=lambda: requests.asked > 0 or worker.abandoned)
         if not wanted:
-            worker.leave(worker.unused())
+            worker.leave(End(clean=True))
+        worker.fork()
         asyncio.run(worker.run(requests))
 
 
