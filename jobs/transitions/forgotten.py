@@ -15,13 +15,15 @@ from jobs.transitions.sql import fetch, in_transaction
 GATES_LOOKED_AT = 1000  # by one call
 UNSEEN_FOR = 2.0  # seconds: a child that nobody has looked at for so long was forgotten
 
-# Children that nobody has looked at since they were committed, the oldest first: in the very order of their index, by
-# whose first column all are alike, so that as many are read as are asked for, however many wait.
+# Children that nobody has looked at since they were committed: of the oldest that have no gate, in the very order of their
+# index, those that are not new. As many are read as are asked for, whatever the statistics say of how new they are.
 UNSEEN = f"""
-SELECT id FROM turno.jobs
-WHERE waiting_for = '{Waiting.PARENTS}' AND gate IS NULL
-  AND created_at <= now() - %(unseen_for)s::float8 * interval '1 second'
-ORDER BY gate, id LIMIT %(limit)s
+SELECT id FROM (
+    SELECT id, created_at FROM turno.jobs WHERE waiting_for = '{Waiting.PARENTS}' AND gate IS NULL
+    ORDER BY gate, id LIMIT %(limit)s
+) AS oldest
+WHERE created_at <= now() - %(unseen_for)s::float8 * interval '1 second'
+ORDER BY id
 """
 # The gates after the last one that was looked at, one step of the index each.
 NEXT_GATES = f"""

@@ -27,6 +27,8 @@ LEFT_OUT = {
     "seats": "the part of a claim that writes",
     "prepared": "how statements are kept",
     "rivals": "reads alone: who answers a request that met a key",
+    "successors": "a wake and the claim of who was woken, one after the other with nobody between (decision 73)",
+    "together": "how statements are said",
     "sql": "how statements are run",
     "unused": "retention of what nobody uses",
     "rates": "arithmetic, as `rates.Rates` has it",
