@@ -15,8 +15,8 @@ from jobs.transitions.sql import fetch, in_transaction
 GATES_LOOKED_AT = 1000  # by one call
 UNSEEN_FOR = 2.0  # seconds: a child that nobody has looked at for so long was forgotten
 
-# Children that nobody has looked at since they were committed: of the oldest that have no gate, in the very order of their
-# index, those that are not new. As many are read as are asked for, whatever the statistics say of how new they are.
+# Children that nobody has looked at since they were committed: of the oldest that have no gate, in the very order of
+# their index, those that are not new. As many are read as are asked for, whatever the statistics say of their age.
 UNSEEN = f"""
 SELECT id FROM (
     SELECT id, created_at FROM turno.jobs WHERE waiting_for = '{Waiting.PARENTS}' AND gate IS NULL
