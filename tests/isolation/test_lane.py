@@ -143,3 +143,22 @@ def test_a_lane_whose_worker_is_gone_ends(way):
     way.lane.close()
     way.gone = True
     assert way.inbox.receive() is None
+
+
+def test_a_time_limit_that_handlers_give_all_new_sockets_is_none_of_a_child_that_waits():
+    """A socket with one is non-blocking for the system, and the child's end is one open file with the worker's copy."""
+    before = socket.getdefaulttimeout()
+    entry, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    socket.setdefaulttimeout(0.01)
+    try:
+        made = Lane(entry.detach(), os.dup(child_end.fileno()), loop := asyncio.new_event_loop())
+        assert os.get_blocking(child_end.fileno())
+        other, late = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        Inbox(late)
+        assert late.gettimeout() is None
+    finally:
+        socket.setdefaulttimeout(before)
+    made.close()
+    loop.close()
+    for end in (child_end, other, late):
+        end.close()
