@@ -147,6 +147,11 @@ class LeaseBook:
         """The execution of this token, if it is held."""
         return self._held.get(token)
 
+    def known(self, token: UUID) -> Held | None:
+        """The same, also past its deadline."""
+        with self._lock:
+            return self._held.get(token) or self._expired.get(token)
+
     def renewable(self, now: float) -> list[Held]:
         """What may be renewed: not past its deadline, for renewal must not revive it."""
         with self._lock:

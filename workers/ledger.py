@@ -217,10 +217,10 @@ class EndLedger(Ledger):
             events.changed(jobs=[note.id for note in self._unwritten.values()], workers=[self._worker_id])
             self._unwritten.clear()
 
-    def _settle(self, endings: list[tuple[Ending, OnSettled]]) -> None:
+    def _settle(self, endings: list[tuple[Ending, OnSettled]], *, offering: bool = True) -> None:
         while True:
             try:
-                answers = self._written([e for e, _ in endings])
+                answers = self._written([e for e, _ in endings], offering)
             except DATABASE_ERRORS as error:
                 if not self._wait(error):
                     for _, done in endings:
@@ -229,7 +229,10 @@ class EndLedger(Ledger):
             except Exception as error:
                 log.exception("settle.failed", extra={"endings": len(endings)})
                 drop_connection()
-                self._settle_one_by_one(endings, error)
+                if offering:  # the fault may lie with who would start
+                    self._settle(endings, offering=False)
+                else:
+                    self._settle_one_by_one(endings, error)
                 return
             else:
                 self._answered()
@@ -239,8 +242,8 @@ class EndLedger(Ledger):
                 done(answer)
         self._tell([ending for ending, _ in endings], answers)
 
-    def _written(self, endings: Sequence[Ending]) -> list[Settled]:
-        slots, room = self.offer([ending.dispatch_id for ending in endings])
+    def _written(self, endings: Sequence[Ending], offering: bool) -> list[Settled]:
+        slots, room = self.offer([ending.dispatch_id for ending in endings]) if offering else ({}, {})
         if slots and self._claims is not None:
             return self._claims.settle(endings, slots, room)
         return transitions.settle(endings, worker_id=self._worker_id, using=ENGINE)
@@ -263,7 +266,7 @@ class EndLedger(Ledger):
         """After a fault that nobody foresaw: whom it concerns ends Failed, the others as they ended."""
         if len(endings) > 1:
             for pair in endings:
-                self._settle([pair])
+                self._settle([pair], offering=False)
             return
         [(ending, done)] = endings
         try:

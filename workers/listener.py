@@ -80,16 +80,22 @@ class Listener:
                 while said := server.notifies():
                     self._heard(said.relname.decode(), said.extra.decode(errors="replace"))
             except Exception as error:  # noqa: BLE001  (it is raised below)
+                stop()  # at once: the number may be another's in a moment
                 if not lost.done():
                     lost.set_exception(error)
 
-        socket = server.socket
-        loop.add_reader(socket, read)
+        reading = [server.socket]
+
+        def stop() -> None:
+            while reading:
+                loop.remove_reader(reading.pop())
+
+        loop.add_reader(reading[0], read)
         try:
             read()  # what came just behind an answer
             await lost
         finally:
-            loop.remove_reader(socket)
+            stop()
 
     def _heard(self, channel: str, payload: str) -> None:
         if channel == WORK:

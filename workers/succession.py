@@ -54,7 +54,7 @@ class Succession:
     def of(self, settled: Settled | None) -> Held | None:
         """Who has started with this end; None also where its claim's answer came too late."""
         started = settled.successor if settled else None
-        return self._book.get(started.dispatch_id) if started else None
+        return self._book.known(started.dispatch_id) if started else None  # (also past its deadline: it ends so)
 
     def begin(self, successor: Held) -> None:
         """On the loop: it starts now."""

@@ -215,7 +215,9 @@ def let_through(
     if elsewhere:
         cursor.execute(MOVE, arrays(MOVE_COLUMNS, [(job.id, str(stop.waiting), stop.gate) for job, stop in elsewhere]))
         tell_of_rates(cursor, (stop for _, stop in elsewhere))
-    started = successors.start(cursor, through, slots) if successors else set[UUID]()
+    # Who goes on to a paused queue has no slots, and asks its gates when that is resumed: at this moment, maybe.
+    free = [job for job in through if job.queue not in gates.paused_queues]
+    started = successors.start(cursor, free, slots) if successors else set[UUID]()
     woken = [Woken(job.id, job.token, job.queue not in gates.paused_queues) for job in through if job.id not in started]
     return len(started) + keys.wake(cursor, woken, [slot for slot in slots if slot.job not in started])
 

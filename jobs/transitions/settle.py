@@ -84,6 +84,12 @@ def _halving(endings: list[Ending], worker_id: UUID, seats: Seats | None, using:
             middle = len(endings) // 2
             halves = endings[:middle], endings[middle:]
             return [batch for half in halves for batch in _halving(half, worker_id, seats, using)]
+        if seats is not None:  # the fault may lie with who would start
+            try:
+                return [in_transaction(using, lambda cursor: _settle(cursor, endings, worker_id, None))]
+            except (DatabaseError, UnicodeError) as again:
+                if not refused(again):
+                    raise
         bad = unstored(endings[0], error)
         log.error("result_not_stored", extra={"job": str(bad.id), "error": str(error)[:300]})
         return [in_transaction(using, lambda cursor: _settle(cursor, [bad], worker_id, seats))]

@@ -2,14 +2,16 @@
 there, and who may not start so is woken as ever."""
 
 import pytest
+from django.db import connections
 
 from jobs import transitions
 from jobs.ids import new_id
 from jobs.outcomes import Ending
 from jobs.ratelimit import Limits, RateLimit
 from jobs.states import Outcome, Reason, State
-from jobs.transitions.keys import KEY
+from jobs.transitions.keys import KEY, WAKE
 from jobs.transitions.seats import owned_by
+from jobs.transitions.successors import SUCCEED
 from tests.kit.gatecheck import wrong_slots
 from tests.outbox.rows import with_broker
 from tests.races.two import rival
@@ -265,3 +267,25 @@ def test_its_lease_counts_from_its_own_start(committed):
     execute("UPDATE turno.jobs SET lease_expires_at = now() + interval '1 second' WHERE id = %s", claim.id)
     (next_,) = settle(claim)
     assert rows.job(next_.id)["lease_expires_at"] > select("SELECT now() + interval '50 seconds' AS at")[0]["at"]
+
+
+def test_nobody_starts_without_its_slot_when_its_queue_is_resumed_in_that_moment(committed):
+    """Who is let through to a paused queue has no slots; a statement later the queue may be paused no more."""
+    keyed(3)
+    (claim,) = search(4)
+    execute("INSERT INTO turno.pauses (scope, value, reason, paused_by) VALUES ('queue', 'default', 'x', 'ana')")
+    times = []
+
+    def resumed(run, sql, params, many, context):
+        if sql in (SUCCEED, WAKE):
+            with rival() as other:
+                other.execute("DELETE FROM turno.pauses")
+                other.commit()
+            times.append(sql)
+        return run(sql, params, many, context)
+
+    with connections["engine"].execute_wrapper(resumed):
+        assert settle(claim) == [None]
+    assert times == [WAKE]
+    assert held(KEY, "k") == []
+    assert states("k").get("Processing") is None
