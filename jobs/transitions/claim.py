@@ -14,7 +14,7 @@ from jobs.transitions.circuits import KEPT_BACK, park_circuit
 from jobs.transitions.gatekeeper import Gated
 from jobs.transitions.pauses import HELD_BACK, park_paused
 from jobs.transitions.seats import OR_GATED, SEATED, as_claims, owned_by
-from jobs.transitions.sql import WORK, arrays, as_array, fetch, filled, in_transaction, notify
+from jobs.transitions.sql import WORK, arrays, as_array, fetch, filled, filled_arrays, in_transaction, notify
 from jobs.transitions.unknown import park_unknown
 
 ROUNDS = 8  # of one search: each finds what stands behind jobs that the one before had to park
@@ -176,8 +176,7 @@ def claim(
     """
     if not wanted:
         return []
-    named = arrays(("ids", "tokens", "slots", "queues"), [Wanted(*one) for one in wanted])
-    named = {name: filled(values) for name, values in named.items()}
+    named = filled_arrays(("ids", "tokens", "slots", "queues"), [Wanted(*one) for one in wanted])
     params = owned_by(worker_id, claim_id, label, lease) | named | {"types": None if types is None else list(types)}
 
     started, gated = _split(in_transaction(using, lambda cursor: fetch(cursor, CLAIM_BY_ID, params)))

@@ -22,7 +22,7 @@ from jobs.transitions.circuits import wake
 from jobs.transitions.handover import pass_on
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
 from jobs.transitions.parents import ANY_CHILD, after_ends
-from jobs.transitions.sql import DUE, arrays, filled, json_text, notify_all
+from jobs.transitions.sql import DUE, filled_arrays, json_text, notify_all
 from jobs.transitions.successors import Successors
 from jobs.transitions.together import together
 
@@ -223,8 +223,8 @@ def finish(
     params = given(endings) | {"broker": broker()}
     with together(cursor) as said:
         if locked is None:
-            tokens = arrays(("id", "token"), [(e.id, e.dispatch_id) for _, e in endings])
-            held = said.pose(keys.LOCK_HELD, {name: filled(values) for name, values in tokens.items()})
+            tokens = filled_arrays(("id", "token"), [(e.id, e.dispatch_id) for _, e in endings])
+            held = said.pose(keys.LOCK_HELD, tokens)
         written = said.pose(FINISH, params)
         parents = said.pose(ANY_CHILD, {"ended": [e.id for _, e in endings]})
     if locked is None:

@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.serving import coming
 from jobs.transitions.outbox import broker, dispatch, enqueued
-from jobs.transitions.sql import arrays, fetch, filled, notify_all, unnest
+from jobs.transitions.sql import arrays, fetch, filled_arrays, notify_all, unnest
 
 KEY, TYPE = "key", "type"
 
@@ -131,10 +131,7 @@ def find(cursor: CursorWrapper, wanted: Iterable[tuple[str, str]]) -> dict[tuple
 
 def lock_held(cursor: CursorWrapper, held: Sequence[tuple[UUID, UUID]]) -> set[int]:
     """Lock the keys of the slots that executions (id, dispatch token) hold, before their jobs are; their ids."""
-    if not held:
-        return set()
-    given = {name: filled(values) for name, values in arrays(("id", "token"), held).items()}
-    return {key for (key,) in fetch(cursor, LOCK_HELD, given)}
+    return {key for (key,) in fetch(cursor, LOCK_HELD, filled_arrays(("id", "token"), held))} if held else set()
 
 
 def of_running(which: str) -> str:

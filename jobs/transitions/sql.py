@@ -111,6 +111,11 @@ def filled[T](values: Sequence[T]) -> list[T | None]:
     return [*values, *[None] * (USUAL - len(values))]
 
 
+def filled_arrays(columns: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """As `arrays`, each `filled`."""
+    return {name: filled(values) for name, values in arrays(columns, rows).items()}
+
+
 def as_array(values: Iterable[int | str | None]) -> str:
     """An array as PostgreSQL writes it, for a parameter with a cast.
 
