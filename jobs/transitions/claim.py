@@ -127,7 +127,7 @@ def claim_next(
     left = list(offer)
     rows: list[tuple[Any, ...]] = []
     for _round in range(ROUNDS):
-        found = in_transaction(using, _search(left, owner | {"types": as_array(types)}))
+        found = in_transaction(using, _search(left, owner | {"types": as_array(types)}), single=True)
         started, gated = _split(found)
         if gated:
             started += admit(gated, owner, waits=False, using=using)
@@ -179,7 +179,7 @@ def claim(
     named = filled_arrays(("ids", "tokens", "slots", "queues"), [Wanted(*one) for one in wanted])
     params = owned_by(worker_id, claim_id, label, lease) | named | {"types": None if types is None else list(types)}
 
-    started, gated = _split(in_transaction(using, lambda cursor: fetch(cursor, CLAIM_BY_ID, params)))
+    started, gated = _split(in_transaction(using, lambda cursor: fetch(cursor, CLAIM_BY_ID, params), single=True))
     if gated:
         started += admit(gated, owned_by(worker_id, claim_id, label, lease), waits=True, using=using)
     return as_claims(started)
@@ -215,4 +215,4 @@ def paused(queues: Sequence[str], *, using: str = "default") -> set[str]:
     def work(cursor: CursorWrapper) -> set[str]:
         return {queue for (queue,) in fetch(cursor, PAUSED, {"queues": list(queues)})}
 
-    return in_transaction(using, work)
+    return in_transaction(using, work, single=True)

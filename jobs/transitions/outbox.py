@@ -168,7 +168,7 @@ def lease_outbox(*, limit: int, lock_id: UUID, lease: float, using: str = "defau
         rows = fetch(cursor, LEASE, params)
         return Leased([_message(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
-    return in_transaction(using, work)
+    return in_transaction(using, work, single=True)
 
 
 def _message(row: Sequence[Any]) -> OutboxRow:
@@ -186,7 +186,7 @@ def confirm_outbox(ids: Sequence[int], *, lock_id: UUID, using: str = "default")
     def work(cursor: CursorWrapper) -> int:
         return fetch(cursor, CONFIRM, {"ids": list(ids), "lock_id": lock_id})[0][0]
 
-    return in_transaction(using, work) if ids else 0
+    return in_transaction(using, work, single=True) if ids else 0
 
 
 def postpone_outbox(
@@ -216,4 +216,4 @@ def _updated(statement: str, params: dict[str, Any], using: str) -> int:
         cursor.execute(statement, params)
         return cursor.rowcount
 
-    return in_transaction(using, work)
+    return in_transaction(using, work, single=True)

@@ -84,6 +84,36 @@ def test_a_statement_outside_of_transactions_can_be_lost_as_well(proxy, made):
     assert (trap.caught, stage(made)) == (1, "a")
 
 
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_statement_outside_of_transactions_is_its_own_commit(proxy, made, prepared):
+    trap = proxy.swallow_commit("SET stage", passes=1)
+    with connect(proxy, autocommit=True) as connection:
+        connection.execute(STAGE, ["a", made.id], prepare=prepared)
+        connection.execute(STAGE, ["none", uuid4()], prepare=prepared)  # it finds nothing
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute(STAGE, ["b", made.id], prepare=prepared)
+    assert (trap.caught, stage(made)) == (1, "b")
+
+
+def test_one_that_is_lost_on_its_way_was_not_done(proxy, made):
+    trap = proxy.lose("COMMIT", after="SET stage", side="request", with_rows=True)
+    with connect(proxy, autocommit=True) as connection, pytest.raises(psycopg.OperationalError):
+        connection.execute(STAGE, ["a", made.id])
+    assert (trap.caught, stage(made)) == (1, "")
+
+
+def test_the_answer_to_one_can_be_held_up(proxy, made):
+    trap = proxy.hold_commit("SET stage")
+    with connect(proxy, autocommit=True) as connection:
+        writing = threading.Thread(target=connection.execute, args=(STAGE, ["a", made.id]))
+        writing.start()
+        trap.wait()
+        assert (stage(made), writing.is_alive()) == ("a", True)
+        trap.let_go()
+        writing.join(60)
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_the_engine_s_own_connection_goes_through_it_in_every_thread(engine, made):
     trap = engine.swallow_commit("turno.jobs SET stage", times=2)
     failed = []

@@ -1,7 +1,8 @@
 """A TCP proxy in front of PostgreSQL, or of any server, that can cut the cable at the instants that hurt.
 
 Modes, switched while it runs: `open`, `blackhole` (nothing passes, connections stay: a cut cable), `cut` (connections
-are reset, new ones too). Besides, it can lose one answer or one request of PostgreSQL: see `lose`.
+are reset, new ones too). Besides, it can lose one answer or one request of PostgreSQL: see `lose`. A statement outside
+of a transaction is its own COMMIT.
 """
 
 import socket
@@ -9,55 +10,15 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
 from django.db import connections
 
-from tests.kit.processes import eventually
+from tests.kit.traps import BEGIN, COMMIT, Side, Then, Trap, Traps
 from tests.kit.wire import Client, Server, Unread
 
-Side = Literal["answer", "request"]
-Then = Literal["cut", "blackhole", "hold"]
 ABORT = struct.pack("ii", 1, 0)  # SO_LINGER 0: close() sends a reset
-
-
-@dataclass(eq=False)
-class Trap:
-    """Statements to be lost: `left` more of them, once `passes` went through. `caught` counts those that are."""
-
-    words: str
-    after: str
-    side: Side
-    then: Then
-    left: int
-    passes: int
-    with_rows: bool
-    caught: int = 0
-    _gate: threading.Event = field(default_factory=threading.Event)
-
-    def fits(self, text: str, transaction: list[str], rows: int) -> bool:
-        return (
-            self.left > 0
-            and (rows > 0 or not self.with_rows)
-            and text.lstrip().upper().startswith(self.words.upper())
-            and (not self.after or any(self.after in earlier for earlier in transaction))
-        )
-
-    def catch(self) -> None:
-        self.caught += 1
-
-    def let_go(self) -> None:
-        """The answers that were held up go on their way."""
-        self._gate.set()
-
-    def held(self) -> None:
-        self._gate.wait()
-
-    def wait(self, times: int = 1, seconds: float = 60.0) -> None:
-        """Returns when it has caught `times` statements."""
-        eventually(lambda: self.caught >= times, f"{times} times {self.words!r} after {self.after!r} lost", seconds)
 
 
 class Proxy:
@@ -71,7 +32,7 @@ class Proxy:
         self._host, self.port = address
         self._lock = threading.Lock()
         self._pipes: set[_Pipe] = set()
-        self._traps: list[Trap] = []
+        self.traps = Traps()
         self._refusing = False
         self.flows = threading.Event()
         self.flows.set()
@@ -127,30 +88,15 @@ class Proxy:
         The answer: the server does it and its answer never arrives. The request: it never reaches the server. Then the
         connection is reset, or nothing passes on it any more (or the answer is but late: `hold_commit`).
         """
-        trap = Trap(words, after, side, then, times, passes, with_rows)
-        with self._lock:
-            self._traps.append(trap)
-        return trap
+        return self.traps.add(Trap(words, after, side, then, times, passes, with_rows))
 
     def swallow_commit(self, after: str, *, then: Then = "cut", times: int = 1, passes: int = 0) -> Trap:
         """The transaction that said `after`, and found rows, is committed, and its client never hears of it."""
-        return self.lose("COMMIT", after=after, then=then, times=times, passes=passes, with_rows=True)
+        return self.lose(COMMIT, after=after, then=then, times=times, passes=passes, with_rows=True)
 
     def hold_commit(self, after: str) -> Trap:
         """The transaction that said `after`, and found rows, is committed; its client hears of it at `let_go`."""
-        return self.lose("COMMIT", after=after, then="hold", with_rows=True)
-
-    def trap_for(self, text: str, transaction: list[str], rows: int) -> Trap | None:
-        """The trap that a statement steps into."""
-        with self._lock:
-            for trap in self._traps:
-                if trap.fits(text, transaction, rows):
-                    if trap.passes:
-                        trap.passes -= 1
-                        continue
-                    trap.left -= 1
-                    return trap
-        return None
+        return self.lose(COMMIT, after=after, then="hold", with_rows=True)
 
     def _accept(self) -> None:
         while not self._closed:
@@ -181,8 +127,7 @@ class Proxy:
         """End every connection and listen no more."""
         self._closed = True
         self.flows.set()
-        for trap in self._traps:
-            trap.let_go()
+        self.traps.let_go()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -204,6 +149,7 @@ class _Pipe:
         self._said, self._answered = (Client(), Server()) if proxy.reads else (Unread(), Unread())
         self._transaction: list[str] = []
         self._trap: Trap | None = None
+        self._alone: str | None = None  # outside of a transaction, and its answer may be one to be lost
         self._silent = False
         self._over = threading.Event()
         self._ending = threading.Lock()
@@ -221,7 +167,10 @@ class _Pipe:
         while data := self._client.recv(65536):
             self._proxy.flows.wait()
             for text in self._said.feed(data):
-                trap = self._proxy.trap_for(text, self._transaction, self._answered.rows)
+                trap = self._proxy.traps.stepped_into(text, self._transaction, self._answered.rows)
+                if trap is None and not self._transaction and not text.startswith((BEGIN, COMMIT)):
+                    trap = self._proxy.traps.unsent(text)
+                    self._alone = text if trap is None and self._proxy.traps.awaited(text) else None
                 if trap is not None and trap.side == "request":
                     self._end(trap)
                     return
@@ -236,14 +185,18 @@ class _Pipe:
         while data := self._server.recv(65536):
             self._proxy.flows.wait()
             statuses = self._answered.feed(data)
+            if self._alone is not None and "I" in statuses:
+                self._trap = self._proxy.traps.done(self._alone, self._answered.rows)
+                self._alone = None
             if "I" in statuses:
                 self._transaction.clear()
                 self._answered.rows = 0
-            if self._trap is None:
-                self._client.sendall(data)
+            if self._trap is None and self._alone is None:
+                self._client.sendall(kept + data)
+                kept = b""
                 continue
             kept += data
-            if not statuses:
+            if not statuses or self._trap is None:
                 continue
             if self._trap.then != "hold":  # answered: the server has done it
                 self._end(self._trap)
