@@ -17,6 +17,9 @@ from workers import tree
 
 # As an installation has it: every commit waits for the disk. The rest is that of a private server (launcher).
 DURABLE = {"synchronous_commit": "on", "fsync": "on", "shared_buffers": "512MB", "max_wal_size": "4GB"}
+# A node that is filled with 20,000 messages at once takes some 750 MB, more than the tests' own may have: at half of
+# the mark it begins to move messages to the disk, and at the mark it lets nobody publish.
+ROOMY = {"vm_memory_high_watermark.absolute": "2GB"}
 
 
 class Services:
@@ -46,7 +49,7 @@ class Services:
     def rabbitmq(self) -> RabbitNode:
         """A node on loopback."""
         before = set(tree.children(os.getpid()))
-        node = self._stack.enter_context(running_rabbitmq(self.folder / "rabbitmq"))
+        node = self._stack.enter_context(running_rabbitmq(self.folder / "rabbitmq", **ROOMY))
         self._rabbitmq_pids = sorted(set(tree.children(os.getpid())) - before)
         return node
 
