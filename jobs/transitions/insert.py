@@ -21,6 +21,7 @@ from jobs.states import State
 from jobs.transitions.keys import LIMITED, RATED
 from jobs.transitions.outbox import broker, dispatch
 from jobs.transitions.parents import depend
+from jobs.transitions.plain import PLAIN, PLAIN_DISPATCHED, is_plain
 from jobs.transitions.prepared import fetch_prepared
 from jobs.transitions.rivals import firsts, holders
 from jobs.transitions.sql import DUE, GATES, OUTBOX, WORK, fetch, in_transaction, sqlstate
@@ -91,16 +92,15 @@ END"""
 # One parameter, a JSON list of objects: arrays by column cost the client six times as much. Fields that are None are
 # left out. Instants are the statement's: now() is the start of a transaction that may be long ago.
 # Sorted by unique key, so that rivals wait for each other in one order, whatever the order of their batches.
-def _inserted(parked: str, before: str = "", condition: str = "", after: str = "") -> str:
-    return f"""
-WITH {before} given AS (
+INSERT = f"""
+WITH given AS (
     SELECT *, COALESCE(run_at, statement_timestamp() + delay * interval '1 second') AS asked
     FROM json_to_recordset(%(rows)s::json) AS i(
         id uuid, type text, queue text, payload jsonb, priority int, max_attempts int, timeout float8,
         at_most_once bool, run_at timestamptz, delay float8, unique_key text, idempotency_key text, route text,
         request_hash text, owner text, origin text, tags text[], after uuid[], recurring_job_id uuid,
         fired_for timestamptz, concurrency_key text, concurrency_limit int
-    ) {condition}
+    )
 ), new AS (
     SELECT *, CASE WHEN asked > statement_timestamp() THEN asked END AS due, after IS NOT NULL AS child,
         COALESCE(priority, (SELECT q.default_priority FROM turno.queues AS q WHERE q.name = given.queue), 0) AS rank
@@ -108,7 +108,7 @@ WITH {before} given AS (
 ), ready AS (
     SELECT *, due IS NULL AND NOT child AS ready FROM new
 ), placed AS (
-    SELECT *, {parked} AS parked FROM ready AS i
+    SELECT *, {PARKED} AS parked FROM ready AS i
 ), inserted AS (
     INSERT INTO turno.jobs (
         id, type, queue, payload, priority, max_attempts, timeout, at_most_once, unique_key, idempotency_key, route,
@@ -146,24 +146,7 @@ SELECT NULL, pg_notify('{GATES}', at)::text FROM (
 UNION ALL
 SELECT NULL, pg_notify('{DUE}', '')::text
 WHERE EXISTS (SELECT FROM new WHERE due < statement_timestamp() + %(soon)s::float8 * interval '1 second')
-{after}"""
-
-
-INSERT = _inserted(PARKED)
-# For jobs without a concurrency key: inserts nothing, and says so, where one of their types has a limit or a rate.
-# `types`: their names, which have no blanks in them, one after the other.
-ASK_GATES = "ask the gates"
-UNGATED = _inserted(
-    "NULL::text",
-    before=f"""limits AS MATERIALIZED (
-    SELECT EXISTS ({LIMITED} AND name = ANY (string_to_array(%(types)s::text, ' ')))
-        OR EXISTS ({RATED} WHERE type = ANY (string_to_array(%(types)s::text, ' '))) AS there
-),""",
-    condition="WHERE NOT (SELECT there FROM limits)",
-    after=f"""UNION ALL
-SELECT NULL, '{ASK_GATES}' FROM limits WHERE there
-""",
-)
+"""
 LIMIT_WAITS = "SELECT current_setting('lock_timeout'), set_config('lock_timeout', %(limit)s::text, true)"
 
 
@@ -220,15 +203,16 @@ def _place(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued
 def insert_new(cursor: CursorWrapper, rows: Sequence[NewJob]) -> dict[UUID, Enqueued]:
     """One try, in the transaction of `cursor`: those that met a job of their key, or of their instant, are left out."""
     placed: dict[UUID, Enqueued] = {}
-    how = {"soon": conf().scheduler.interval, "broker": broker(), "types": " ".join({row.type for row in rows})}
-    gated = any(row.concurrency_key is not None for row in rows)
+    brokered = broker()
+    plain = all(is_plain(row) for row in rows)
+    how = {"soon": conf().scheduler.interval, "broker": brokered, "types": " ".join({row.type for row in rows})}
     for chunk in _chunks(sorted(rows, key=lambda row: (row.unique_key is None, row.unique_key or "", row.id))):
         params = {"rows": _json(chunk), **how}
-        answers = [] if gated else fetch_prepared(cursor, UNGATED, params)
-        gated = gated or (None, ASK_GATES) in answers
-        if gated:
-            answers = fetch_prepared(cursor, INSERT, params)
-        for id_, state in answers:
+        plain = plain and bool(fetch_prepared(cursor, PLAIN_DISPATCHED if brokered else PLAIN, params))
+        if plain:
+            placed |= {row.id: Enqueued(row.id, State.ENQUEUED) for row in chunk}
+            continue
+        for id_, state in fetch_prepared(cursor, INSERT, params):
             if id_ is not None:
                 placed[id_] = Enqueued(id_, State(state))
     return placed

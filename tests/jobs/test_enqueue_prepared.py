@@ -11,7 +11,8 @@ from jobs.enqueue import enqueue
 from jobs.errors import IdempotencyMismatch
 from jobs.models import Job, JobStateChange
 from jobs.states import State
-from jobs.transitions.insert import INSERT, UNGATED
+from jobs.transitions.insert import INSERT
+from jobs.transitions.plain import PLAIN, PLAIN_DISPATCHED
 from tests.database.explain import tables_scanned
 from tests.jobs.enqueue_types import registered
 from tests.kit.processes import database_url, eventually
@@ -145,7 +146,7 @@ def test_a_table_that_was_changed_meanwhile_is_seen_as_it_is():
 
 
 @pytest.mark.parametrize("look", [plan_with_values, plan_without_values], ids=["with its values", "prepared"])
-@pytest.mark.parametrize("statement", [INSERT, UNGATED], ids=["with gates", "without"])
+@pytest.mark.parametrize("statement", [INSERT, PLAIN, PLAIN_DISPATCHED], ids=["any", "plain", "of a broker"])
 def test_an_insert_reads_nothing_that_grows(statement, look):
     with transaction.atomic(), connection.cursor() as cursor:
         make_jobs(3000)  # of few any plan reads all

@@ -4,6 +4,7 @@ The broker is a list: what was published, in order.
 """
 
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID, uuid4
 
 from jobs import transitions
@@ -36,8 +37,8 @@ def started(published: Published) -> bool:
     return bool(transitions.claim(wanted, **claimant(), using=ENGINE))
 
 
-def _created() -> None:
-    row = NewJob(new_id(), "test.echo", "default", "{}", 0, 3, timeout=None, at_most_once=False)
+def _created(key: str | None = None) -> None:
+    row = NewJob(new_id(), "test.echo", "default", "{}", 0, 3, timeout=None, at_most_once=False, unique_key=key)
     insert([row], using=ENGINE)
 
 
@@ -74,6 +75,7 @@ def _gate_opened() -> None:
 
 ENTRIES: dict[str, Callable[[], None]] = {
     "created": _created,
+    "created with a key": partial(_created, "one"),
     "due": _due,
     "run now": _run_now,
     "requeued": _requeued,
@@ -83,7 +85,8 @@ ENTRIES: dict[str, Callable[[], None]] = {
 }
 # Where each of them is written.
 WAYS = {
-    "created": "insert.UNGATED",
+    "created": "insert.PLAIN_DISPATCHED",
+    "created with a key": "insert.INSERT",
     "due": "promote.PROMOTE",
     "run now": "people.RUN_NOW",
     "requeued": "people.REQUEUE",

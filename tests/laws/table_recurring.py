@@ -56,7 +56,7 @@ RECURRING = [
         5,
         "an instant that was fired moves the next one on",
         "refused again and again",
-        (sql("insert.UNGATED", ("ON CONFLICT DO NOTHING", "")),),
+        (sql("insert.INSERT", ("ON CONFLICT DO NOTHING", "")),),
         recurring.set_back_by_a_save,
     ),
 ]

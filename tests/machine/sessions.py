@@ -53,7 +53,6 @@ class Session:
         self.pid = 0
         self.commits = 0  # of transactions that may have changed something
         self.at = ""  # the statement before which it has stopped
-        self.whole = False  # that statement is a transaction by itself
         self.dead = False  # the call ended because its connection was cut, whatever it made of that
         self.answer: Any = None
         self.error: BaseException | None = None
@@ -76,7 +75,7 @@ class Session:
     def kill(self, *, after_commit: bool = False) -> None:
         """Its end, where it has stopped: before the statement, or, of what commits, after it and before its answer."""
         assert self.state is Is.STOPPED
-        self._fate = "late" if after_commit and (self.at == "COMMIT" or self.whole) else "now"
+        self._fate = "late" if after_commit and self.at == "COMMIT" else "now"
         self._go()
 
     def close(self) -> None:
@@ -130,19 +129,26 @@ class Session:
         text = str(sql)
         if not text.startswith(QUIET):
             self._wrote = self._wrote or any(word in text for word in ("INSERT", "UPDATE", "DELETE", "FOR SHARE"))
-            self.whole = not context["connection"].in_atomic_block
             self._stop(text)
+        if context["connection"].in_atomic_block:
+            return execute(sql, params, many, context)
+        return self._alone(lambda: execute(sql, params, many, context), context["connection"].connection)
+
+    def _alone(self, execute: Callable[[], Any], raw: Any) -> Any:
+        """A transaction by itself, taken apart: one that waited would else commit in the step of whoever it waits for,
+        and nobody could say which of the two has done what."""
+        raw.execute("BEGIN")
         try:
-            answer = execute(sql, params, many, context)
+            answer = execute()
         except BaseException:
-            self._wrote = self._wrote and context["connection"].in_atomic_block  # by itself it has not committed
+            self._wrote = False
+            if not raw.closed:
+                raw.execute("ROLLBACK")
             raise
-        if not context["connection"].in_atomic_block:  # a transaction by itself
-            self._committed()
+        self._committing(lambda: raw.execute("COMMIT"))
         return answer
 
-    def _committing(self, commit: Callable[[], None]) -> None:
-        self.whole = False
+    def _committing(self, commit: Callable[[], Any]) -> None:
         if self._wrote:
             self._stop("COMMIT")
         commit()

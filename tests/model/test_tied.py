@@ -25,6 +25,7 @@ LEFT_OUT = {
     "purge": "retention of what is final",
     "queues": "settings of queues",
     "seats": "the part of a claim that writes",
+    "plain": "the INSERT of most jobs, which is `insert.INSERT` without what they do not ask for",
     "prepared": "how statements are kept",
     "rivals": "reads alone: who answers a request that met a key",
     "successors": "a wake and the claim of who was woken, one after the other with nobody between (decision 73)",
