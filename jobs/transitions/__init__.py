@@ -15,7 +15,7 @@ from jobs.transitions.circuits import (
     return_unserved,
     trip,
 )
-from jobs.transitions.claim import Wanted, claim, claim_next, left, paused
+from jobs.transitions.claim import Wanted, by_queue, claim, claim_next, left, paused
 from jobs.transitions.expire import expire
 from jobs.transitions.finish import Finished
 from jobs.transitions.fire import Active, Due, Firing, due, fire, next_firing, served_types, trigger
@@ -81,6 +81,7 @@ __all__ = [
     "begin",
     "beyond",
     "breakers",
+    "by_queue",
     "cancel",
     "cancels",
     "check_parents",

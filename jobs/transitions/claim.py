@@ -22,17 +22,13 @@ ROUNDS = 8  # of one search: each finds what stands behind jobs that the one bef
 # One statement. What is paused is left out, so is a type whose breaker is not closed, but for its probe; a job that
 # another worker is looking at is skipped. Jobs with a key or a limit are not started here but answered.
 CLAIM_NEXT = f"""
-WITH offer AS (
-    SELECT queue, slot, row_number() OVER (PARTITION BY queue ORDER BY slot) AS place
-    FROM unnest(%(queues)s::text[], %(slots)s::int[]) AS o(queue, slot)
-), room AS (
-    SELECT o.queue, count(*) AS free FROM offer AS o
-    WHERE NOT EXISTS (
+WITH room AS (
+    SELECT o.queue, o.slots::int[] AS slots FROM unnest(%(queues)s::text[], %(slots)s::text[]) AS o(queue, slots)
+    WHERE o.queue IS NOT NULL AND NOT EXISTS (
         SELECT FROM turno.pauses AS p WHERE {QUEUE_PAUSED} AND p.value = o.queue
     )
-    GROUP BY o.queue
 ), best AS MATERIALIZED (
-    SELECT j.*
+    SELECT j.*, r.slots
     FROM room AS r CROSS JOIN LATERAL (
         SELECT id, dispatch_id, queue, priority, enqueued_at, type, concurrency_key AS key,
             concurrency_limit AS key_limit, {GATED} AS gated
@@ -40,13 +36,10 @@ WITH offer AS (
         WHERE state = 'Enqueued' AND queue = r.queue AND type = ANY(%(types)s::text[])
           AND NOT {KEPT_BACK} AND NOT {HELD_BACK}
         ORDER BY priority DESC, enqueued_at, id
-        LIMIT r.free FOR NO KEY UPDATE SKIP LOCKED
+        LIMIT cardinality(r.slots) FOR NO KEY UPDATE SKIP LOCKED
     ) AS j
 ), picked AS MATERIALIZED (
-    SELECT b.*, o.slot
-    FROM (
-        SELECT *, row_number() OVER (PARTITION BY queue ORDER BY priority DESC, enqueued_at, id) AS place FROM best
-    ) AS b JOIN offer AS o USING (queue, place)
+    SELECT *, slots[row_number() OVER (PARTITION BY queue ORDER BY priority DESC, enqueued_at, id)] AS slot FROM best
 ), seats AS (
     SELECT id, slot FROM picked WHERE NOT gated
 )
@@ -104,6 +97,14 @@ class Wanted(NamedTuple):
     queue: str | None = None
 
 
+def by_queue(offer: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
+    """The free slots of an offer, by the queue that they are for."""
+    places: dict[str, list[int]] = {}
+    for queue, slot in offer:
+        places.setdefault(queue, []).append(slot)
+    return places
+
+
 def claim_next(
     offer: Sequence[tuple[str, int]],
     *,
@@ -147,8 +148,9 @@ def _announce(queues: Collection[str], using: str) -> None:
 
 
 def _search(offer: Sequence[tuple[str, int]], params: dict[str, Any]) -> Callable[[CursorWrapper], list[Any]]:
-    queues, slots = filled([queue for queue, _ in offer]), filled([slot for _, slot in offer])
-    seats = {"queues": as_array(queues), "slots": as_array(slots)}
+    places = by_queue(offer)
+    slots = [f"{{{','.join(map(str, numbers))}}}" for numbers in places.values()]
+    seats = {"queues": as_array(filled(list(places))), "slots": as_array(filled(slots))}
     return lambda cursor: fetch(cursor, CLAIM_NEXT, params | seats)
 
 

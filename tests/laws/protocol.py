@@ -71,7 +71,9 @@ ALONE = [
     )),
     Sentence("outbox in the same transaction", tuple(
         f"the message in the transaction of its job ({way})"
-        for way in ("created", "due", "run now", "requeued", "released", "lost", "gate opened", "a child")
+        for way in (
+            "created", "created with a key", "due", "run now", "requeued", "released", "lost", "gate opened", "a child"
+        )  # fmt: skip
     )),
     Sentence("delete after confirm", (
         "a message is deleted when the broker has confirmed it", "a lease ends by itself",

@@ -31,14 +31,6 @@ LONGEST_REST = 5.0  # seconds at most without a try while there is no quorum of 
 Pair = tuple[UUID, UUID]
 
 
-def by_queue(offer: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
-    """The free slots of an offer, by the queue that they are for."""
-    places: dict[str, list[int]] = {}
-    for queue, slot in offer:
-        places.setdefault(queue, []).append(slot)
-    return places
-
-
 class Delivery(ABC):
     """A message of ours that a broker has handed to this worker. Exactly one of the methods is called, once, on the
     loop; none raises or waits, and none does anything when the broker has taken the message back meanwhile."""

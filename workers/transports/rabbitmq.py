@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from jobs.bounds import DEAD_LETTER
 from jobs.sections_broker import Messaging
 from jobs.text import clean
+from jobs.transitions import by_queue
 from workers.leases import Held
 from workers.ledger import ClaimLedger
 from workers.locks.base import JobLocks
@@ -24,7 +25,7 @@ from workers.transports.channel import NOT_FOUND, Gone, Incoming
 from workers.transports.intake import Intake
 from workers.transports.link import Link
 from workers.transports.messages import CONTENT_TYPE, DeadLetter, Dispatch, error_queue
-from workers.transports.named import Delivery, NamedClaims, by_queue
+from workers.transports.named import Delivery, NamedClaims
 from workers.transports.outlet import Letter, Outlet
 from workers.transports.topology import Topology
 

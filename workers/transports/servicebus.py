@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from jobs.bounds import DEAD_LETTER
 from jobs.sections_broker import Messaging
+from jobs.transitions import by_queue
 from workers.connections import Backoff
 from workers.leases import Held
 from workers.ledger import ClaimLedger
@@ -27,7 +28,7 @@ from workers.transports.busfeed import Feed
 from workers.transports.buslooker import Looker
 from workers.transports.busterms import NoQueue, Refused
 from workers.transports.messages import DeadLetter, Dispatch, error_queue
-from workers.transports.named import Delivery, NamedClaims, by_queue
+from workers.transports.named import Delivery, NamedClaims
 
 log = logging.getLogger(__name__)
 WITHOUT = 600.0  # seconds for which a queue to which nothing could be sent is told of, and one for errors is not tried
