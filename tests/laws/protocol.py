@@ -73,7 +73,7 @@ ALONE = [
         f"the message in the transaction of its job ({way})"
         for way in (
             "created", "created with a key", "due", "run now", "requeued", "released", "lost", "gate opened", "a child"
-        )  # fmt: skip
+        )
     )),
     Sentence("delete after confirm", (
         "a message is deleted when the broker has confirmed it", "a lease ends by itself",
