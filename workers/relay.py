@@ -28,6 +28,8 @@ IN_FLIGHT = 3  # batches
 ROUND = 15  # batches in one call, so that a stop is heard
 SILENCE = 10.0  # seconds between two lines of the log on what the broker refuses, which name so many queues
 NAMED = 5
+LATER = 0.005  # seconds after which it is written that the broker has a message or two
+FEW = 3  # messages
 REST = 0.01  # seconds after two looks for nothing, doubled by each further one, up to half the interval
 
 
@@ -42,7 +44,8 @@ class _Flight:
 
 
 class Relay:
-    """Publishes what waits in the outbox. `run_once` and `pause` are a routine's, in a thread; `close` is anybody's.
+    """Publishes what waits in the outbox. `run_once` and `pause` are a routine's, in a thread; `hear`, when that routine
+    is woken, and `close` are anybody's.
 
     Every enqueueing wakes the relays of all workers, and one of them finds the message. The others come later the more
     often they find nothing, and as soon as ever once they find something: so a few do the work, and when those are gone
@@ -62,6 +65,8 @@ class Relay:
         self._clock = clock
         self._running = threading.Lock()
         self._closed = False
+        self._heard = threading.Event()
+        self._answered = False  # whether a wake that the routine will follow was followed already
         self._in_vain = 0
         self._rests_until = 0.0
         self._slept_in = False  # whether a wake came in a rest
@@ -80,11 +85,17 @@ class Relay:
             if self._closed or not self._line.connected:
                 return 0
             self._slept_in = now < self._rests_until
-            if self._slept_in:
+            answered, self._answered = self._answered and not self._heard.is_set(), False
+            if self._slept_in or answered:
                 return 0
+            self._heard.clear()
             done, away = self._round()
             self._rest(done, away=away, polled=now - self._ended >= self._settings.outbox_interval * 0.8)
             return 0 if away else done
+
+    def hear(self) -> None:
+        """There is something new: where it is in the middle of something it looks at once."""
+        self._heard.set()
 
     def pause(self) -> float:
         """Seconds until the next run, unless it is woken before."""
@@ -98,6 +109,7 @@ class Relay:
         The broker must still be there. What is cut off is published by another relay when its lease ends.
         """
         self._closed = True
+        self._heard.set()
         if not self._running.acquire(timeout=timeout):
             return False
         self._running.release()
@@ -117,7 +129,11 @@ class Relay:
 
     def _round(self) -> tuple[int, bool]:
         """Batches while they are full, those in flight answered in turn: how many messages, and whether the broker
-        went away."""
+        went away.
+
+        Of a message alone its worker hears as soon as the broker does. That the broker has it is written a moment
+        later, when it is in nobody's way: both write to the job, and want the same processors.
+        """
         flying: deque[_Flight] = deque()
         begun = done = 0
         more, away = True, False
@@ -128,9 +144,19 @@ class Relay:
                 more = seen >= self._settings.outbox_batch_size and begun < ROUND and not self._closed
                 if flight.rows:
                     flying.append(flight)
+            elif not more and len(flying[-1].rows) <= FEW and begun < ROUND and self._hears_more():
+                more = True
             elif not self._finish(flying.popleft()):
                 more, away = False, True
         return done, away
+
+    def _hears_more(self) -> bool:
+        """Whether there is something new within a moment."""
+        if self._closed or not self._heard.wait(LATER) or self._closed:
+            return False
+        self._heard.clear()
+        self._answered = True
+        return True
 
     def _send(self) -> tuple[_Flight, int]:
         lock_id = new_id()

@@ -104,6 +104,8 @@ class Wiring:
     def wake(self, *names: str) -> None:
         """Run routines soon, those that this worker has."""
         for name in names:
+            if name == RELAY and self._relay is not None:
+                self._relay.hear()
             if (service := self.services.get(name)) is not None:
                 service.wake()
 
