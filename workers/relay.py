@@ -44,8 +44,8 @@ class _Flight:
 
 
 class Relay:
-    """Publishes what waits in the outbox. `run_once` and `pause` are a routine's, in a thread; `hear`, when that routine
-    is woken, and `close` are anybody's.
+    """Publishes what waits in the outbox. `run_once` and `pause` are a routine's, in a thread; `hear`, called when that
+    routine is woken, and `close` are anybody's.
 
     Every enqueueing wakes the relays of all workers, and one of them finds the message. The others come later the more
     often they find nothing, and as soon as ever once they find something: so a few do the work, and when those are gone
