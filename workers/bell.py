@@ -11,7 +11,8 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 
-LATER = 0.0012  # seconds: longer than a claim takes, and nobody sees it
+BUSY = 0.0012  # seconds: about what it takes until an idle one has asked, and nobody sees it
+LATE = 0.003  # until it has the answer as well: where it was quicker the last time there is nothing left to find
 
 
 class Bell:
@@ -32,10 +33,11 @@ class Bell:
 
     def hear(self) -> None:
         """There is work for somebody: look when it is this worker's turn."""
-        if not (self._late or self._busy()):
+        busy = self._busy()
+        if not (self._late or busy):
             self._rung.set()
         elif self._later is None:
-            self._later = self._call_later(LATER, self._now)
+            self._later = self._call_later(BUSY if busy else LATE, self._now)
 
     def _now(self) -> None:
         self._later = None

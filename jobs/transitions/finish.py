@@ -19,7 +19,7 @@ from jobs.outcomes import Ending
 from jobs.states import FINAL, State
 from jobs.transitions import keys
 from jobs.transitions.circuits import wake
-from jobs.transitions.handover import pass_on
+from jobs.transitions.handover import SPARE, Looked, pass_on
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
 from jobs.transitions.parents import ANY_CHILD, after_ends
 from jobs.transitions.sql import DUE, filled_arrays, json_text, notify_all
@@ -227,13 +227,14 @@ def finish(
             held = said.pose(keys.LOCK_HELD, tokens)
         written = said.pose(FINISH, params)
         parents = said.pose(ANY_CHILD, {"ended": [e.id for _, e in endings]})
+        looked = Looked.at(said, None, len(endings) + SPARE) if successors and locked is None else None
     if locked is None:
         locked = {key for (key,) in held}
     found = [Finished(id_, token, State(state), queue, n) for id_, token, state, queue, n, *_ in written]
     if written and written[0][6]:
         if successors:
             successors.free(f.dispatch_id for f in found)
-        pass_on(cursor, written[0][6], locked, successors)
+        pass_on(cursor, written[0][6], locked, successors, looked)
     if closed := sorted({type_ for *_, type_, _freed in written if type_ is not None}):
         wake(cursor, limit=conf().recovery.batch_size, types=closed)
     soon = {e.dispatch_id for _, e in endings if e.delay is not None and e.delay <= conf().scheduler.interval}

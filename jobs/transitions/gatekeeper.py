@@ -62,6 +62,11 @@ UNION ALL
 SELECT 'queue', 'queue', p.value FROM turno.pauses AS p WHERE {QUEUE_PAUSED} AND p.value = ANY(%(queues)s::text[])
 """
 LIMITS_AND_OTHERS = f"{LIMITS} UNION ALL {OTHERS}"
+# Whether any job at all may be held back by any of those: asked together with other things, it mostly spares asking.
+BESIDES = f"""
+SELECT true WHERE EXISTS ({LIMITED}) OR EXISTS (SELECT FROM turno.rates) OR EXISTS (SELECT FROM turno.pauses)
+    OR EXISTS (SELECT FROM turno.circuits WHERE state <> 'closed')
+"""
 
 
 class Gated(NamedTuple):
@@ -136,12 +141,13 @@ class Gates:
 
     @classmethod
     def what_is_free(
-        cls, cursor: CursorWrapper, wanted: Sequence[Gated], held: Mapping[tuple[str, str], int]
+        cls, cursor: CursorWrapper, wanted: Sequence[Gated], held: Mapping[tuple[str, str], int], *, besides: bool
     ) -> "Gates":
         """The gates `held`, which are locked here before, and of the others those that nobody has locked; pauses and
-        breakers are heeded too."""
+        breakers are heeded too. `besides`: whether there is anything but keys, by BESIDES, after the jobs were locked.
+        """
         types = {job.type for job in wanted}
-        found = fetch(cursor, LIMITS_AND_OTHERS, _asked(wanted))
+        found = fetch(cursor, LIMITS_AND_OTHERS, _asked(wanted)) if besides else []
         gates = cls(cursor, held, found)
         gates._heed(found)
         named = {(KEY, job.key) for job in wanted if job.key is not None} | {(TYPE, name) for name in gates._limited}

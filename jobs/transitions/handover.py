@@ -12,22 +12,24 @@ from django.db.backends.utils import CursorWrapper
 
 from jobs.states import Waiting
 from jobs.transitions import keys
-from jobs.transitions.gatekeeper import Coming, Gated, Gates, NotLocked, Stop
+from jobs.transitions.gatekeeper import BESIDES, Coming, Gated, Gates, NotLocked, Stop
 from jobs.transitions.keys import Woken
 from jobs.transitions.sql import GATES, arrays, fetch, notify, unnest
 from jobs.transitions.successors import Successors
-from jobs.transitions.together import together
+from jobs.transitions.together import Posed, Rows, together
 
 COLUMNS = "type, queue, tags, concurrency_key, concurrency_limit"  # of a parked job
 SPARE = 4  # parked jobs that are looked at beyond those that there is room for
 TURNS = 20  # looks at one key in one transaction: each finds what stands behind those that have gone to another gate
 
+# Without a list of keys: those that the transaction has locked by keys.LOCK_HELD.
+OF_KEYS = f"COALESCE(%(keys)s::bigint[], {keys.LOCKED_HERE})"
 # Of locked keys what is taken, and who is about to take some of the rest.
 COMING = f"""
 SELECT k.id, k.kind, k.value, ARRAY(SELECT s.slot FROM turno.concurrency_slots AS s WHERE s.key_id = k.id),
     e.queue, e.type, e.priority, e.lately, count(e.queue)
 FROM turno.concurrency_keys AS k LEFT JOIN LATERAL ({keys.COMING}) AS e ON true
-WHERE k.id = ANY (ARRAY(SELECT unnest(%(keys)s::bigint[])))
+WHERE k.id = ANY (ARRAY(SELECT unnest({OF_KEYS})))
 GROUP BY k.id, e.queue, e.type, e.priority, e.lately
 """
 # By the index of what is parked at these gates, and no other: the state is tested where the rows are written.
@@ -39,17 +41,18 @@ ORDER BY priority DESC, created_at, id LIMIT %(depth)s{lock}
 CANDIDATES = """
 SELECT k.id AS key, j.*
 FROM turno.concurrency_keys AS k CROSS JOIN LATERAL ({of_keys}) AS j
-WHERE k.kind = 'key' AND k.id = ANY(%(keys)s::bigint[])
+WHERE k.kind = 'key' AND k.id = ANY({of})
 UNION ALL
 SELECT k.id AS key, j.*
 FROM turno.concurrency_keys AS k CROSS JOIN LATERAL ({of_types}) AS j
-WHERE k.kind = 'type' AND k.id = ANY(%(keys)s::bigint[])
+WHERE k.kind = 'type' AND k.id = ANY({of})
 ORDER BY priority DESC, created_at, id
 """
 
 
 def _candidates(lock: str) -> str:
     waits = {
+        "of": OF_KEYS,
         "of_keys": WAITS.format(waiting_for="concurrency_key", lock=lock, columns=COLUMNS),
         "of_types": WAITS.format(waiting_for="type_limit", lock=lock, columns=COLUMNS),
     }
@@ -86,15 +89,33 @@ FROM {unnest("i", MOVE_COLUMNS)} WHERE j.id = i.id AND COALESCE(j.state, '') = '
 """
 
 
+class Looked(NamedTuple):
+    """What there is to know of locked keys, in a block of `together`: COMING, NEXT and BESIDES."""
+
+    coming: Rows
+    candidates: Rows
+    besides: Rows
+
+    @classmethod
+    def at(cls, said: Posed, keys: Sequence[int] | None, depth: int) -> "Looked":
+        """At these keys, or (None) at those that this transaction has locked by `keys.LOCK_HELD`."""
+        candidates = {"keys": keys, "depth": depth, "seen": []}
+        return cls(said.pose(COMING, {"keys": keys}), said.pose(NEXT, candidates), said.pose(BESIDES, {}))
+
+
 def pass_on(
-    cursor: CursorWrapper, freed: Sequence[int], locked: Collection[int], successors: Successors | None = None
+    cursor: CursorWrapper,
+    freed: Sequence[int],
+    locked: Collection[int],
+    successors: Successors | None = None,
+    looked: Looked | None = None,
 ) -> int:
     """Wake who waits for the keys `freed` (one entry a slot): at those of `locked` now, at the others whoever leads
     does so after the commit. Of those woken now `successors` start at once. Returns how many these are."""
     later = sorted(set(freed) - set(locked))
     if later:
         tell(cursor, later)
-    return hand_over(cursor, [key for key in freed if key in locked], successors=successors)
+    return hand_over(cursor, [key for key in freed if key in locked], successors=successors, looked=looked)
 
 
 def tell(cursor: CursorWrapper, ids: Iterable[int]) -> None:
@@ -122,21 +143,24 @@ def hand_over(
     held: Mapping[tuple[str, str], int] | None = None,
     asleep: Collection[str] = (),
     successors: Successors | None = None,
+    looked: Looked | None = None,
 ) -> int:
     """Wake the best of those that are parked at keys with room, each with the slots that it will run on; how many.
 
     The keys are locked by an earlier statement of this transaction. `depth`: how many parked jobs of a key are looked
     at in one turn; without it, a few more than the places that the key is named in `freed`. `held`: what else is locked
-    here, by kind and value. `asleep`: queues that nobody takes work from, as if they were paused.
+    here, by kind and value. `asleep`: queues that nobody takes work from, as if they were paused. `looked`: the first
+    look, where it was taken already, after the slots were freed; it may be one at more keys.
     """
     if not freed:
         return 0
     depth = max(map(freed.count, set(freed))) + SPARE if depth is None else depth
     with_room, seen = set(freed), list[UUID]()
-    waits = {"keys": sorted(with_room), "depth": depth, "seen": seen}
-    with together(cursor) as said:
-        known = said.pose(COMING, {"keys": sorted(with_room)})
-        rows = said.pose(NEXT, waits)
+    if looked is None:
+        with together(cursor) as said:
+            looked = Looked.at(said, sorted(with_room), depth)
+    known = [row for row in looked.coming if row[0] in with_room]
+    rows = [row for row in looked.candidates if row[0] in with_room]
     names = dict(held or {}) | {(kind, value): id_ for id_, kind, value, *_ in known}
     coming: dict[int, list[Coming]] = {}
     taken: dict[int, list[int]] = {id_: numbers for id_, _kind, _value, numbers, *_ in known}
@@ -146,12 +170,12 @@ def hand_over(
     woken = 0
     for turn in range(TURNS):
         if turn:
-            waits |= {"keys": sorted(with_room), "seen": seen}
+            waits = {"keys": sorted(with_room), "depth": depth, "seen": seen}
             rows = fetch(cursor, NEXT, waits) if with_room else []
         found = [waiting(row[1:]) for row in rows]
         if not found:
             return woken
-        gates = Gates.what_is_free(cursor, found, names)
+        gates = Gates.what_is_free(cursor, found, names, besides=bool(looked.besides))
         gates.paused_queues.update(asleep)
         gates.count(waking=True, coming=coming, taken=taken)
         decided = _decide(gates, found, [row[0] for row in rows])

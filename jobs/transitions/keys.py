@@ -35,16 +35,22 @@ SELECT k.kind, k.value, k.id
 FROM {unnest("i", KEYS)} JOIN turno.concurrency_keys AS k ON k.kind = i.kind AND k.value = i.value
 """
 NAMES = "SELECT id, kind, value FROM turno.concurrency_keys WHERE id = ANY(%(ids)s::bigint[])"
-# The keys whose slots these executions hold.
+# The keys whose slots these executions hold. LOCKED_HERE finds them in later statements of the transaction.
 LOCK_HELD = f"""
-SELECT k.id FROM turno.concurrency_keys AS k
-WHERE k.id = ANY (ARRAY(
-    SELECT s.key_id FROM {unnest("i", {"id": "uuid", "token": "uuid"})}
-    JOIN turno.concurrency_slots AS s ON s.job_id = i.id AND s.dispatch_id = i.token
-    WHERE s.job_id = ANY(%(id)s::uuid[])
-))
-ORDER BY k.id FOR NO KEY UPDATE
+WITH held AS MATERIALIZED (
+    SELECT k.id FROM turno.concurrency_keys AS k
+    WHERE k.id = ANY (ARRAY(
+        SELECT s.key_id FROM {unnest("i", {"id": "uuid", "token": "uuid"})}
+        JOIN turno.concurrency_slots AS s ON s.job_id = i.id AND s.dispatch_id = i.token
+        WHERE s.job_id = ANY(%(id)s::uuid[])
+    ))
+    ORDER BY k.id FOR NO KEY UPDATE
+)
+SELECT h.id FROM held AS h
+CROSS JOIN (SELECT set_config('turno.held', (SELECT array_agg(id)::text FROM held), true) AS said) AS kept
+WHERE kept.said IS NOT NULL
 """
+LOCKED_HERE = "NULLIF(current_setting('turno.held', true), '')::bigint[]"
 # The keys that these waiting jobs have, or hold a slot of: whoever takes them out of their queue wakes the next.
 LOCK_WAITING = """
 SELECT k.id FROM turno.concurrency_keys AS k

@@ -54,7 +54,7 @@ async def test_who_runs_something_looks_a_moment_later_once_for_all_that_it_hear
     house.bell.hear()
     assert not house.rings()
     [(after, call)] = house.moments
-    assert after == bell.LATER
+    assert after == bell.BUSY
     call()
     assert house.rings()
     house.bell.look()
@@ -68,7 +68,9 @@ async def test_who_came_too_late_gives_way_until_it_finds_something(house):
     for found in (False, True):
         house.bell.hear()
         assert not house.rings()
-        house.moments.pop()[1]()
+        after, call = house.moments.pop()
+        assert after == bell.LATE > bell.BUSY
+        call()
         await house.looks(found=found)
     house.bell.hear()
     assert house.rings()
