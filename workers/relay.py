@@ -89,7 +89,11 @@ class Relay:
             if self._slept_in or answered:
                 return 0
             self._heard.clear()
-            done, away = self._round()
+            try:
+                done, away = self._round()
+            except BaseException:
+                self._answered = False  # what it looked for it may not have seen
+                raise
             self._rest(done, away=away, polled=now - self._ended >= self._settings.outbox_interval * 0.8)
             return 0 if away else done
 
