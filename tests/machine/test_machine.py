@@ -20,6 +20,6 @@ def test_whatever_is_drawn_breaks_no_promise(machine):
 
 @pytest.mark.longo
 def test_whatever_is_drawn_for_long_breaks_no_promise(machine):
-    examples = int(os.environ.get("TURNO_MACHINES", "150"))
+    examples = int(os.environ.get("MACHINES", "150"))
     drawn = settings(max_examples=examples, stateful_step_count=80, **UNHURRIED)
     run_state_machine_as_test(machine, settings=drawn)
