@@ -4,6 +4,7 @@ Who frees a slot has its key locked already, and can wait for no other gate in o
 it takes what nobody has locked; where that is not enough whoever leads is told, and opens the gate after the commit.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -182,7 +183,9 @@ def hand_over(
         woken += let_through(cursor, gates, decided.through, decided.elsewhere, successors)
         if decided.unsure:
             tell(cursor, sorted(with_room))
-        names, with_room, taken = gates.locked, with_room - decided.full, {}
+        at_key = Counter(row[0] for row in rows)  # of whom fewer were found than were looked for nobody stands behind
+        with_room = {key for key in with_room - decided.full if at_key[key] >= depth}
+        names, taken = gates.locked, {}
         seen += [job.id for job in found]
     if with_room:
         tell(cursor, sorted(with_room))
