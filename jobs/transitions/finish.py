@@ -19,10 +19,10 @@ from jobs.outcomes import Ending
 from jobs.states import FINAL, State
 from jobs.transitions import keys
 from jobs.transitions.circuits import wake
-from jobs.transitions.handover import SPARE, Looked, pass_on
+from jobs.transitions.handover import SPARE, Looked, pass_on, tell
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
 from jobs.transitions.parents import ANY_CHILD, after_ends
-from jobs.transitions.sql import DUE, filled_arrays, json_text, notify_all
+from jobs.transitions.sql import DUE, arrays, fetch, filled_arrays, json_text, notify_all
 from jobs.transitions.successors import Successors
 from jobs.transitions.together import together
 
@@ -166,6 +166,18 @@ SELECT id, dispatch_id, becomes, queue, executions,
     (SELECT array_agg(key_id) FROM freed)
 FROM ended ORDER BY id
 """
+# What FINISH itself can't see: whether any of the jobs has children, and how many slots of these executions are there
+# all the same. They were given while the end waited for the row, by who set a limit for their type.
+LEFT_BEHIND = f"""
+SELECT ({ANY_CHILD}), (
+    SELECT count(*) FROM turno.concurrency_slots
+    WHERE job_id = ANY(%(ended)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[])
+)
+"""
+RELEASE_LEFT = """
+DELETE FROM turno.concurrency_slots
+WHERE job_id = ANY(%(ended)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[]) RETURNING key_id
+"""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -226,7 +238,8 @@ def finish(
             tokens = filled_arrays(("id", "token"), [(e.id, e.dispatch_id) for _, e in endings])
             held = said.pose(keys.LOCK_HELD, tokens)
         written = said.pose(FINISH, params)
-        parents = said.pose(ANY_CHILD, {"ended": [e.id for _, e in endings]})
+        ends = filled_arrays(("ended", "tokens"), [(e.id, e.dispatch_id) for _, e in endings])
+        left = said.pose(LEFT_BEHIND, ends)
         looked = Looked.at(said, None, len(endings) + SPARE) if successors and locked is None else None
     if locked is None:
         locked = {key for (key,) in held}
@@ -242,6 +255,10 @@ def finish(
     failed = any(f.state is State.FAILED for f in found)
     again = enqueued((f.queue for f in found if f.state is State.ENQUEUED), letters=failed)
     notify_all(cursor, [*again, *([(DUE, "")] if due else [])])
-    if parents != [(0,)]:
+    [(children, slots)] = left
+    if slots and found:
+        ends = arrays(("ended", "tokens"), [(f.id, f.dispatch_id) for f in found])
+        tell(cursor, {key for (key,) in fetch(cursor, RELEASE_LEFT, ends)})
+    if children:
         after_ends(cursor, [f.id for f in found if f.state in FINAL])
     return found

@@ -33,16 +33,20 @@ VALUES (%(type)s::text, %(allowed)s::int, %(window)s::float8, %(spent)s::jsonb)
 ON CONFLICT (type) DO UPDATE SET allowed = EXCLUDED.allowed, "window" = EXCLUDED."window", spent = EXCLUDED.spent
 """
 NO_RATE = "DELETE FROM turno.rates WHERE type = %(type)s::text"
-# Those that run already count from now on, be they more than are allowed. The claims of this moment may escape it: the
-# sweep counts them. COALESCE: found among the few that run, and not among all that there ever were of the type.
+# Those that run already count from now on, be they more than are allowed. Their rows are locked: one that is just
+# ending is waited for, and has ended then; one that ends after this finds its slot (finish.LEFT_BEHIND). The claims of
+# this moment may escape it: the sweep counts them. COALESCE: found among the few that run, and not among all that there
+# ever were of the type.
 SEAT_RUNNING = """
-INSERT INTO turno.concurrency_slots (key_id, slot, job_id, dispatch_id)
-SELECT %(key)s::bigint, free.number, j.id, j.dispatch_id
-FROM (
-    SELECT id, dispatch_id, row_number() OVER (ORDER BY id) AS place FROM turno.jobs AS r
+WITH running AS MATERIALIZED (
+    SELECT id, dispatch_id FROM turno.jobs AS r
     WHERE state = 'Processing' AND COALESCE(type, '') = %(type)s::text
       AND NOT EXISTS (SELECT FROM turno.concurrency_slots AS s WHERE s.job_id = r.id AND s.key_id = %(key)s::bigint)
-) AS j
+    ORDER BY id FOR NO KEY UPDATE OF r
+)
+INSERT INTO turno.concurrency_slots (key_id, slot, job_id, dispatch_id)
+SELECT %(key)s::bigint, free.number, j.id, j.dispatch_id
+FROM (SELECT id, dispatch_id, row_number() OVER (ORDER BY id) AS place FROM running) AS j
 JOIN (
     SELECT number, row_number() OVER (ORDER BY number) AS place FROM generate_series(1, 30000) AS n(number)
     WHERE NOT EXISTS (SELECT FROM turno.concurrency_slots AS s WHERE s.key_id = %(key)s::bigint AND s.slot = n.number)

@@ -72,6 +72,34 @@ def test_a_claim_that_is_under_way_when_a_limit_is_set_counts_from_the_next_swee
     assert held(OF_TYPE, TYPE) == [claim.id]
 
 
+def limits_set(using=ENGINE):
+    transitions.set_limits(TYPE, Limits(max_running=1), actor="ana", using=using)
+
+
+def test_an_end_that_waits_for_a_limit_that_is_being_set_leaves_no_slot_behind(ear):
+    enqueue(new_id())
+    (claim,) = search(1)
+    with holding():
+        limits_set("default")
+        late = Other(lambda: end(claim, using=ENGINE))
+        late.is_waiting()
+    late.answer()
+    assert rows.state(claim.id) == "Succeeded"
+    assert held(OF_TYPE, TYPE) == []
+    assert any(payload.startswith("id:") for channel, payload in ear.heard() if channel == transitions.GATES)
+
+
+def test_who_sets_a_limit_waits_for_an_end_and_gives_it_no_slot():
+    enqueue(new_id())
+    (claim,) = search(1)
+    with holding():
+        end(claim)
+        late = Other(limits_set)
+        late.is_waiting()
+    late.answer()
+    assert held(OF_TYPE, TYPE) == []
+
+
 def test_a_claim_waits_for_a_limit_that_is_being_changed_and_heeds_the_new_one():
     transitions.set_limits(TYPE, Limits(max_running=1), actor="ana")
     for _ in range(4):

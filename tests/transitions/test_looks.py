@@ -8,7 +8,7 @@ from django.db import connections, transaction
 from jobs import transitions
 from jobs.ids import new_id
 from jobs.ratelimit import Limits, RateLimit
-from jobs.transitions import finish, gatekeeper, handover, keys, parents, successors
+from jobs.transitions import finish, gatekeeper, handover, keys, successors
 from jobs.transitions.sql import fetch, filled_arrays
 from tests.transitions import COMMITTED, rows
 from tests.transitions.flow import enqueue, keyed, search, states
@@ -18,7 +18,7 @@ pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
 NAMES = {
     keys.LOCK_HELD: "lock the keys",
     finish.FINISH: "end",
-    parents.ANY_CHILD: "children?",
+    finish.LEFT_BEHIND: "left behind?",
     handover.COMING: "coming",
     handover.NEXT: "next",
     gatekeeper.BESIDES: "besides?",
@@ -46,7 +46,7 @@ def test_who_comes_next_is_known_with_the_end_and_starts_with_the_statement_afte
     (claim,) = search(2)
     with said() as names:
         assert settle(claim) != [None]
-    assert names == ["lock the keys", "end", "children?", "coming", "next", "besides?", "start"]
+    assert names == ["lock the keys", "end", "left behind?", "coming", "next", "besides?", "start"]
 
 
 BESIDES = {
