@@ -35,6 +35,8 @@ class _Sender(threading.Thread):
     def __init__(self, outbox: "queue.SimpleQueue[Nudge | threading.Event]") -> None:
         super().__init__(name="turno-screens", daemon=True)
         self._outbox = outbox
+        self.hurry = threading.Event()  # the process ends
+        self._ended: threading.Event | None = None  # who waits for that
         self._pending = Nudge()
         self._ready = 0.0  # the instant from which the next message may be sent
         self._notify = ByNotify()
@@ -44,20 +46,28 @@ class _Sender(threading.Thread):
 
     def run(self) -> None:
         while True:
-            wait = max(0.0, self._ready - time.monotonic()) if self._pending else IDLE
-            try:
-                item = self._outbox.get(timeout=wait)
-            except queue.Empty:
-                if not self._pending:
-                    self._close()
-                    continue
-            else:
-                if isinstance(item, threading.Event):
-                    self._end(item)
-                    return
-                self._pending.add(item)
-            if time.monotonic() >= self._ready:
+            # What comes while nothing may be sent wakes nobody: whoever said it wants the processor for other things.
+            self.hurry.wait(max(0.0, self._ready - time.monotonic()))
+            if not self._fold():
+                self._close()
+            elif self._ended is not None:
+                self._end(self._ended)
+                return
+            elif time.monotonic() >= self._ready:
                 self._send()
+
+    def _fold(self) -> bool:
+        """Take in all that is there, and wait for it where nothing is to be sent; False when nothing came."""
+        wait = 0.0 if self._pending else IDLE
+        with suppress(queue.Empty):
+            while self._ended is None:
+                item = self._outbox.get(timeout=wait) if wait else self._outbox.get_nowait()
+                wait = 0.0
+                if isinstance(item, threading.Event):
+                    self._ended = item
+                else:
+                    self._pending.add(item)
+        return bool(self._pending) or self._ended is not None
 
     def _send(self) -> None:
         try:
@@ -129,6 +139,7 @@ class _Outbox:
         if sender is not None and sender.is_alive():
             ended = threading.Event()
             self._items.put(ended)
+            sender.hurry.set()
             ended.wait(timeout)
 
 

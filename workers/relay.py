@@ -11,6 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -82,17 +83,21 @@ class Relay:
         """
         with self._running:
             now = self._clock()
+            answered, self._answered = self._answered and not self._heard.is_set(), False
             if self._closed or not self._line.connected:
                 return 0
             self._slept_in = now < self._rests_until
-            answered, self._answered = self._answered and not self._heard.is_set(), False
             if self._slept_in or answered:
                 return 0
             self._heard.clear()
+            flying: deque[_Flight] = deque()
             try:
-                done, away = self._round()
+                done, away = self._round(flying)
             except BaseException:
                 self._answered = False  # what it looked for it may not have seen
+                for flight in flying:
+                    with suppress(Exception):  # the first error is the one that counts
+                        self._finish(flight)
                 raise
             self._rest(done, away=away, polled=now - self._ended >= self._settings.outbox_interval * 0.8)
             return 0 if away else done
@@ -131,32 +136,38 @@ class Relay:
         self._ended = self._clock()
         self._rests_until = self._ended + rest
 
-    def _round(self) -> tuple[int, bool]:
-        """Batches while they are full, those in flight answered in turn: how many messages, and whether the broker
-        went away.
+    def _round(self, flying: deque[_Flight]) -> tuple[int, bool]:
+        """Batches while they are full, those in flight (`flying`) answered in turn: how many messages, and whether the
+        broker went away.
 
         Of a message alone its worker hears as soon as the broker does. That the broker has it is written a moment
         later, when it is in nobody's way: both write to the job, and want the same processors.
         """
-        flying: deque[_Flight] = deque()
         begun = done = 0
         more, away = True, False
+        moment = 0.0  # until when it waits for more
         while more or flying:
             if more and len(flying) < IN_FLIGHT:
                 flight, seen = self._send()
+                moment = moment if begun else time.monotonic() + LATER
                 begun, done = begun + 1, done + seen
-                more = seen >= self._settings.outbox_batch_size and begun < ROUND and not self._closed
+                full = seen >= self._settings.outbox_batch_size
+                self._answered = self._answered and not full  # there may be more than a round takes
+                more = full and begun < ROUND and not self._closed
                 if flight.rows:
                     flying.append(flight)
-            elif not more and len(flying[-1].rows) <= FEW and begun < ROUND and self._hears_more():
+                else:
+                    moment = 0.0  # woken in vain
+            elif not more and begun < ROUND and all(len(f.rows) <= FEW for f in flying) and self._hears_more(moment):
                 more = True
             elif not self._finish(flying.popleft()):
-                more, away = False, True
+                more, away, moment = False, True, 0.0
         return done, away
 
-    def _hears_more(self) -> bool:
-        """Whether there is something new within a moment."""
-        if self._closed or not self._heard.wait(LATER) or self._closed:
+    def _hears_more(self, until: float) -> bool:
+        """Whether there is something new before that instant."""
+        left = until - time.monotonic()
+        if self._closed or left < 0 or not self._heard.wait(left) or self._closed:
             return False
         self._heard.clear()
         self._answered = True

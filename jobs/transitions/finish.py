@@ -240,7 +240,7 @@ def finish(
         written = said.pose(FINISH, params)
         ends = filled_arrays(("ended", "tokens"), [(e.id, e.dispatch_id) for _, e in endings])
         left = said.pose(LEFT_BEHIND, ends)
-        looked = Looked.at(said, None, len(endings) + SPARE) if successors and locked is None else None
+        looked = Looked.at(said, None, 1 + SPARE) if successors and locked is None else None
     if locked is None:
         locked = {key for (key,) in held}
     found = [Finished(id_, token, State(state), queue, n) for id_, token, state, queue, n, *_ in written]

@@ -96,12 +96,13 @@ class Looked(NamedTuple):
     coming: Rows
     candidates: Rows
     besides: Rows
+    depth: int  # of each key so many candidates at most
 
     @classmethod
     def at(cls, said: Posed, keys: Sequence[int] | None, depth: int) -> "Looked":
         """At these keys, or (None) at those that this transaction has locked by `keys.LOCK_HELD`."""
         candidates = {"keys": keys, "depth": depth, "seen": []}
-        return cls(said.pose(COMING, {"keys": keys}), said.pose(NEXT, candidates), said.pose(BESIDES, {}))
+        return cls(said.pose(COMING, {"keys": keys}), said.pose(NEXT, candidates), said.pose(BESIDES, {}), depth)
 
 
 def pass_on(
@@ -183,8 +184,9 @@ def hand_over(
         woken += let_through(cursor, gates, decided.through, decided.elsewhere, successors)
         if decided.unsure:
             tell(cursor, sorted(with_room))
-        at_key = Counter(row[0] for row in rows)  # of whom fewer were found than were looked for nobody stands behind
-        with_room = {key for key in with_room - decided.full if at_key[key] >= depth}
+        # Where fewer were found than were looked for nobody stands behind them.
+        at_key, most = Counter(row[0] for row in rows), depth if turn else looked.depth
+        with_room = {key for key in with_room - decided.full if at_key[key] >= most}
         names, taken = gates.locked, {}
         seen += [job.id for job in found]
     if with_room:

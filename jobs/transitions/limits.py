@@ -34,9 +34,14 @@ ON CONFLICT (type) DO UPDATE SET allowed = EXCLUDED.allowed, "window" = EXCLUDED
 """
 NO_RATE = "DELETE FROM turno.rates WHERE type = %(type)s::text"
 # Those that run already count from now on, be they more than are allowed. Their rows are locked: one that is just
-# ending is waited for, and has ended then; one that ends after this finds its slot (finish.LEFT_BEHIND). The claims of
-# this moment may escape it: the sweep counts them. COALESCE: found among the few that run, and not among all that there
-# ever were of the type.
+# ending is waited for, and has ended then; one that ends after this finds its slot (finish.LEFT_BEHIND). Locked twice,
+# since who has started with an end that was waited for is seen by a statement after that. The claims of this moment may
+# escape it: the sweep counts them. COALESCE: found among the few that run, and not among all that there ever were of
+# the type.
+LOCK_RUNNING = """
+SELECT id FROM turno.jobs WHERE state = 'Processing' AND COALESCE(type, '') = %(type)s::text
+ORDER BY id FOR NO KEY UPDATE
+"""
 SEAT_RUNNING = """
 WITH running AS MATERIALIZED (
     SELECT id, dispatch_id FROM turno.jobs AS r
@@ -119,7 +124,7 @@ def seat_running(*, using: str = "default") -> int:
 
     def work(cursor: CursorWrapper, type_: str) -> int:
         key = keys.lock(cursor, [(keys.TYPE, type_)])[keys.TYPE, type_]
-        return len(fetch(cursor, SEAT_RUNNING, {"key": key, "type": type_}))
+        return _seat(cursor, key, type_)
 
     types: list[str] = in_transaction(using, lambda cursor: [type_ for (type_,) in fetch(cursor, UNSEATED, {})])
     return sum(in_transaction(using, partial(work, type_=type_)) for type_ in types)
@@ -138,8 +143,14 @@ def _set(cursor: CursorWrapper, type_: str, limits: Limits, actor: str | None) -
     _set_rate(cursor, type_, limits.rate)
     cursor.execute(SET, {"type": type_, "max_running": limits.max_running, "actor": actor})
     if limits.max_running is not None:
-        cursor.execute(SEAT_RUNNING, {"key": key, "type": type_})
+        _seat(cursor, key, type_)
     notify(cursor, GATES, [f"type:{type_}"])
+
+
+def _seat(cursor: CursorWrapper, key: int, type_: str) -> int:
+    """Give those that run of the type, whose key is locked here, a slot of it; how many had none."""
+    cursor.execute(LOCK_RUNNING, {"type": type_})
+    return len(fetch(cursor, SEAT_RUNNING, {"key": key, "type": type_}))
 
 
 def _set_rate(cursor: CursorWrapper, type_: str, rate: RateLimit | None) -> None:

@@ -8,7 +8,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import orjson
@@ -79,11 +79,15 @@ def in_transaction[T](using: str, work: Callable[[CursorWrapper], T], *, single:
 
 @contextmanager
 def _alone(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """In place of a transaction, whose end would look after a connection that broke."""
+    """In place of a transaction, whose end would look after a connection that broke, or that has lost its statements:
+    the driver forgets them when it sees a ROLLBACK."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         raw: Any = connection.connection
+        if raw is not None and not raw.closed and sqlstate(error) in FORGOTTEN:
+            with suppress(raw.Error):
+                raw.execute("DEALLOCATE ALL")  # which it understands as well
         if raw is not None and raw.closed:
             connection.close()
         raise

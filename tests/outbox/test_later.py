@@ -9,7 +9,7 @@ from tests.kit.processes import eventually
 from tests.outbox.rows import outbox, waiting, with_broker
 from tests.outbox.test_relay import beside
 from tests.transitions import COMMITTED
-from workers.relay import FEW, Relay
+from workers.relay import FEW, ROUND, Relay
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
 
@@ -75,9 +75,46 @@ def test_after_an_error_the_next_look_is_not_spared(relay, broker, monkeypatch):
         relay.hear()
         with pytest.raises(OperationalError):
             running()
+    assert outbox() == []  # what was on its way is written all the same
     waiting(1)
     monkeypatch.setattr("workers.relay.LATER", 0.0)
     assert relay.run_once() == 1
+
+
+def test_more_than_a_round_takes_is_looked_for_again_at_once(broker, loop, relay):
+    with with_broker(outbox_batch_size=5):
+        small = Relay(broker, loop, conf().messaging)
+        waiting(1)
+        running = beside(small.run_once)
+        sees(broker, 1)
+        waiting(90)
+        small.hear()  # one wake for all of them
+        assert running() == 1 + 5 * (ROUND - 1)
+        assert small.run_once() == 20
+        assert outbox() == []
+
+
+def test_a_wake_that_was_followed_spares_no_look_once_the_broker_is_back(relay, broker, monkeypatch):
+    waiting(1)
+    running = beside(relay.run_once)
+    sees(broker, 1)
+    monkeypatch.setattr("workers.relay.LATER", 0.0)
+    relay.hear()
+    assert running() == 1
+    broker.there = False
+    assert relay.run_once() == 0
+    waiting(1)
+    broker.there = True
+    assert relay.run_once() == 1
+
+
+def test_a_wake_in_vain_ends_the_moment(relay, broker):
+    waiting(1)
+    running = beside(relay.run_once)
+    sees(broker, 1)
+    relay.hear()
+    assert running() == 1
+    assert outbox() == []
 
 
 def test_several_wait_for_nothing(relay, broker):

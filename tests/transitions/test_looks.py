@@ -10,8 +10,9 @@ from jobs.ids import new_id
 from jobs.ratelimit import Limits, RateLimit
 from jobs.transitions import finish, gatekeeper, handover, keys, successors
 from jobs.transitions.sql import fetch, filled_arrays
-from tests.transitions import COMMITTED, rows
-from tests.transitions.flow import enqueue, keyed, search, states
+from tests.races.two import Other
+from tests.transitions import COMMITTED
+from tests.transitions.flow import TYPE, enqueue, keyed, search, states
 from tests.transitions.test_successors import settle
 
 pytestmark = [COMMITTED, pytest.mark.usefixtures("committed")]
@@ -98,11 +99,21 @@ def test_where_no_key_is_held_none_is_known():
         assert fetch(cursor, handover.COMING, {"keys": None}) == []
 
 
-def test_what_waits_at_other_keys_is_neither_locked_nor_started():
+def test_an_end_locks_nobody_who_waits_at_another_key():
+    """Of two types, or both ends would wait for one row of the figures."""
     keyed(2)
-    keyed(2, concurrency_key="other")
-    claims = search(4)
-    (claim,) = [one for one in claims if rows.job(one.id)["concurrency_key"] == "k"]
-    settle(claim)
-    assert states("k") == {"Succeeded": 1, "Processing": 1}
-    assert states("other") == {"Processing": 1, "parked": 1}
+    keyed(2, concurrency_key="other", type="b.type")
+    mine, others = sorted(search(4, types=(TYPE, "b.type")), key=lambda claim: claim.type)
+    with transaction.atomic(using="engine"):
+        assert settle(mine, room=3) != [None]
+        late = Other(lambda: settle(others, room=3, types=("b.type",)))
+        assert late.answer() != [None]
+    assert states("k") == states("other") == {"Succeeded": 1, "Processing": 1}
+
+
+def test_more_ends_of_a_key_than_a_look_takes_are_all_followed():
+    keyed(30, concurrency_limit=12)
+    claims = search(20)
+    assert search(30) == []
+    assert None not in settle(*claims, room=20)
+    assert states("k") == {"Succeeded": 12, "Processing": 12, "parked": 6}
