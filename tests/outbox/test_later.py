@@ -26,10 +26,16 @@ def sees(broker, count):
     eventually(lambda: len(broker.tokens) == count, f"{count} messages are published")
 
 
-def test_what_comes_in_that_moment_is_published_at_once_and_then_all_is_written(relay, broker):
+def alone(relay, broker):
+    """The relay has published a message and waits for more; its run's answer."""
     waiting(1)
     running = beside(relay.run_once)
     sees(broker, 1)
+    return running
+
+
+def test_what_comes_in_that_moment_is_published_at_once_and_then_all_is_written(relay, broker):
+    running = alone(relay, broker)
     assert [row["lock_id"] is None for row in outbox()] == [False]
     waiting(1)
     relay.hear()
@@ -40,9 +46,7 @@ def test_what_comes_in_that_moment_is_published_at_once_and_then_all_is_written(
 
 
 def test_a_wake_that_was_followed_in_that_moment_is_not_followed_twice(relay, broker, monkeypatch):
-    waiting(1)
-    running = beside(relay.run_once)
-    sees(broker, 1)
+    running = alone(relay, broker)
     monkeypatch.setattr("workers.relay.LATER", 0.0)
     relay.hear()
     assert running() == 1
@@ -51,9 +55,7 @@ def test_a_wake_that_was_followed_in_that_moment_is_not_followed_twice(relay, br
 
 
 def test_a_wake_that_came_after_the_last_look_is_followed(relay, broker, monkeypatch):
-    waiting(1)
-    running = beside(relay.run_once)
-    sees(broker, 1)
+    running = alone(relay, broker)
     monkeypatch.setattr("workers.relay.LATER", 0.0)
     relay.hear()
     assert running() == 1
@@ -63,9 +65,7 @@ def test_a_wake_that_came_after_the_last_look_is_followed(relay, broker, monkeyp
 
 
 def test_after_an_error_the_next_look_is_not_spared(relay, broker, monkeypatch):
-    waiting(1)
-    running = beside(relay.run_once)
-    sees(broker, 1)
+    running = alone(relay, broker)
 
     def dies(*_arguments, **_options):
         raise OperationalError("the connection is gone")
@@ -84,9 +84,7 @@ def test_after_an_error_the_next_look_is_not_spared(relay, broker, monkeypatch):
 def test_more_than_a_round_takes_is_looked_for_again_at_once(broker, loop, relay):
     with with_broker(outbox_batch_size=5):
         small = Relay(broker, loop, conf().messaging)
-        waiting(1)
-        running = beside(small.run_once)
-        sees(broker, 1)
+        running = alone(small, broker)
         waiting(90)
         small.hear()  # one wake for all of them
         assert running() == 1 + 5 * (ROUND - 1)
@@ -95,9 +93,7 @@ def test_more_than_a_round_takes_is_looked_for_again_at_once(broker, loop, relay
 
 
 def test_a_wake_that_was_followed_spares_no_look_once_the_broker_is_back(relay, broker, monkeypatch):
-    waiting(1)
-    running = beside(relay.run_once)
-    sees(broker, 1)
+    running = alone(relay, broker)
     monkeypatch.setattr("workers.relay.LATER", 0.0)
     relay.hear()
     assert running() == 1
@@ -109,9 +105,7 @@ def test_a_wake_that_was_followed_spares_no_look_once_the_broker_is_back(relay, 
 
 
 def test_a_wake_in_vain_ends_the_moment(relay, broker):
-    waiting(1)
-    running = beside(relay.run_once)
-    sees(broker, 1)
+    running = alone(relay, broker)
     relay.hear()
     assert running() == 1
     assert outbox() == []

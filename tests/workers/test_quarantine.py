@@ -267,10 +267,15 @@ async def test_a_fault_of_the_quarantine_itself_is_told_so_that_the_worker_is_re
 async def test_one_that_runs_on_past_its_limit_does_not_keep_the_whole_worker(house, monkeypatch):
     monkeypatch.setattr(quarantine, "OVERRUN", 0.0)
     runs, waits = held(timeout=0.01), held()
+
+    def let_go(one):
+        house.let_go.append(one)
+        house.others = 1  # as the consumer counts it from then on
+
+    monkeypatch.setattr(house.quarantine, "_let_go", let_go)
     await house.add(runs, waits)
     await house.until(lambda: house.let_go)
     assert (house.let_go, house.started, len(house.quarantine)) == ([runs], [runs], 1)
-    house.others = 1  # as the consumer counts it now
     await house.rest()
     assert house.started == [runs]
     house.free()
