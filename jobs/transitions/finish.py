@@ -22,7 +22,7 @@ from jobs.transitions.circuits import wake
 from jobs.transitions.handover import SPARE, Looked, pass_on, tell
 from jobs.transitions.outbox import LETTERED, broker, dispatch, enqueued
 from jobs.transitions.parents import ANY_CHILD, after_ends
-from jobs.transitions.sql import DUE, arrays, fetch, filled_arrays, json_text, notify_all
+from jobs.transitions.sql import DUE, filled_arrays, json_text, notify_all
 from jobs.transitions.successors import Successors
 from jobs.transitions.together import together
 
@@ -168,16 +168,11 @@ FROM ended ORDER BY id
 """
 # What FINISH itself can't see: whether any of the jobs has children, and how many slots of these executions are there
 # all the same. They were given while the end waited for the row, by who set a limit for their type.
-LEFT_BEHIND = f"""
-SELECT ({ANY_CHILD}), (
-    SELECT count(*) FROM turno.concurrency_slots
-    WHERE job_id = ANY(%(ended)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[])
-)
+SLOTS_LEFT = """
+SELECT count(*) FROM turno.concurrency_slots
+WHERE job_id = ANY(%(ended)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[])
 """
-RELEASE_LEFT = """
-DELETE FROM turno.concurrency_slots
-WHERE job_id = ANY(%(ended)s::uuid[]) AND dispatch_id = ANY(%(tokens)s::uuid[]) RETURNING key_id
-"""
+LEFT_BEHIND = f"SELECT ({ANY_CHILD}), ({SLOTS_LEFT})"
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -233,13 +228,12 @@ def finish(
     Returns those whose fence held; the others were changed by nobody here.
     """
     params = given(endings) | {"broker": broker()}
+    tokens = filled_arrays(("id", "token"), [(e.id, e.dispatch_id) for _, e in endings])
     with together(cursor) as said:
         if locked is None:
-            tokens = filled_arrays(("id", "token"), [(e.id, e.dispatch_id) for _, e in endings])
             held = said.pose(keys.LOCK_HELD, tokens)
         written = said.pose(FINISH, params)
-        ends = filled_arrays(("ended", "tokens"), [(e.id, e.dispatch_id) for _, e in endings])
-        left = said.pose(LEFT_BEHIND, ends)
+        left = said.pose(LEFT_BEHIND, {"ended": tokens["id"], "tokens": tokens["token"]})
         looked = Looked.at(said, None, 1 + SPARE) if successors and locked is None else None
     if locked is None:
         locked = {key for (key,) in held}
@@ -257,8 +251,7 @@ def finish(
     notify_all(cursor, [*again, *([(DUE, "")] if due else [])])
     [(children, slots)] = left
     if slots and found:
-        ends = arrays(("ended", "tokens"), [(f.id, f.dispatch_id) for f in found])
-        tell(cursor, {key for (key,) in fetch(cursor, RELEASE_LEFT, ends)})
+        tell(cursor, set(keys.release(cursor, [f.id for f in found])))
     if children:
         after_ends(cursor, [f.id for f in found if f.state in FINAL])
     return found

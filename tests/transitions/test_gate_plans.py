@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from jobs.states import State
-from jobs.transitions import admission, gatekeeper, handover, keys, limits, opening, successors
+from jobs.transitions import admission, finish, gatekeeper, handover, keys, limits, opening, successors
 from jobs.transitions.insert import INSERT
 from jobs.transitions.keyring import FORGET, FORGOTTEN
 from tests.database.explain import indexes_used, tables_scanned
@@ -51,6 +51,7 @@ STATEMENTS = {
         {"slots_one_a_job", RUNNING},
     ),
     "release": (keys.RELEASE, {"ids": IDS}, {"slots_one_a_job"}),
+    "slots that were left behind": (finish.SLOTS_LEFT, {"ended": IDS, "tokens": IDS}, {"slots_one_a_job"}),
     "wake": (
         keys.WAKE,
         {"id": IDS, "token": IDS, "admitted": [True] * 50, "broker": True} | SLOTS,
@@ -97,6 +98,7 @@ STATEMENTS = {
         {"limit": 100, "silent": 60.0, "broker": True},
         {"jobs_pkey", "slots_one_a_job"},
     ),
+    "the lock of who runs": (limits.LOCK_RUNNING, {"type": "limited"}, set()),
     "seat who runs": (limits.SEAT_RUNNING, {"key": 1, "type": "limited"}, set()),
     "who runs without a seat": (limits.UNSEATED, {}, set()),
     "forget keys": (
